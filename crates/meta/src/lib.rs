@@ -1,0 +1,57 @@
+//! The Iceberg format: what the bytes mean.
+//!
+//! A table is a tree of immutable files. One pointer, kept by a catalog, names the newest
+//! `metadata.json`; everything else hangs beneath it:
+//!
+//! ```text
+//!   catalog row: kiosko.dim_product -> metadata/00002-5f0c.metadata.json
+//!                                        |
+//!      TableMetadata  metadata.json      |  schemas, specs, snapshots, refs, logs
+//!                                        v
+//!      Snapshot  ---- snap-713.avro      the manifest list: one ManifestFile per manifest
+//!                          |
+//!           ManifestFile   v
+//!              9a2e-m0.avro              the manifest: one ManifestEntry per file
+//!                    |
+//!       DataFile     v
+//!         data/00000-0-77b1.parquet      the rows
+//! ```
+//!
+//! This crate knows the structures and their coding, and nothing else: bytes in, bytes out, no I/O,
+//! no clock, no chance. That keeps it testable to the last byte.
+//!
+//! # Reading order
+//!
+//! 1. [`location`]: what a path is, when two are the same place
+//! 2. [`types`], [`schema`], [`value`]: columns, and single values in binary
+//! 3. [`partition`], [`sort`]: how rows are grouped and ordered
+//! 4. [`avro`]: the container of the next two
+//! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
+//! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
+//! 7. [`update`]: the only way the root changes
+//!
+//! # The contract of every decoder
+//!
+//! A decoder takes `&[u8]`, never panics, never allocates beyond a constant times its input, and
+//! its errors name the file, the place, what was expected and what was found.
+
+pub mod avro;
+pub mod data_file;
+pub mod error;
+pub mod json;
+pub mod location;
+pub mod manifest;
+pub mod manifest_list;
+pub mod metadata;
+pub mod metadata_json;
+pub mod partition;
+pub mod schema;
+pub mod snapshot;
+pub mod sort;
+mod tuple;
+pub mod types;
+pub mod update;
+pub mod value;
+
+pub use error::{Error, Result};
+pub use location::Location;

@@ -1,0 +1,298 @@
+//! Manifests: which files make a table (specification, "Manifests").
+//!
+//! A manifest is an immutable Avro file. A commit writes one for the files it adds, and rewrites
+//! those whose files it removes; a scan reads them to learn which files are live. All files of one
+//! manifest share one partition spec.
+//!
+//! ```text
+//!   header          schema            the table's schema, as JSON
+//!                   schema-id         "0"
+//!                   partition-spec    the fields of the spec, as JSON
+//!                   partition-spec-id "0"
+//!                   format-version    "2"
+//!                   content           "data" or "deletes"
+//!
+//!   manifest_entry, a record for each file              v1   v2, v3
+//!     0 status                int: 0 existing, 1 added,  req  req
+//!                             2 deleted
+//!     1 snapshot_id           long                       req  opt   null: the manifest's
+//!     3 sequence_number       long                       -    opt   null: the manifest's, if added
+//!     4 file_sequence_number  long                       -    opt   null: the manifest's, if added
+//!     2 data_file             struct, see data_file.rs   req  req
+//! ```
+//!
+//! # Inheritance
+//!
+//! A writer cannot know the sequence number of its commit before it has won the race, so an added
+//! file is written with null numbers and takes them from the manifest's line in the manifest list:
+//!
+//! ```text
+//!   manifest list (sequence 7)         manifest                        read as
+//!     m0  sequence 7, snapshot 713       added    null  null   a         a  data 7  file 7
+//!                                        existing    3     3   b         b  data 3  file 3
+//!                                        deleted     5     5   c         c  gone since 713
+//! ```
+//!
+//! A lost race thus costs a new manifest list, and no manifest. Existing and deleted entries carry
+//! the numbers that their file always had: deletes apply to files that are *older*, so a number that
+//! changed would bring deleted rows back, or take live ones away.
+
+use crate::avro::{self, Cursor, Field, Step, put_array, put_bytes, put_long, put_optional};
+use crate::data_file::{self, DataFile};
+use crate::json::At;
+use crate::manifest_list::{ManifestContent, ManifestFile};
+use crate::partition::PartitionSpec;
+use crate::schema::Schema;
+use crate::tuple;
+use crate::types::Primitive;
+use crate::{Error, Result};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+/// One line of a manifest: a file, and since when it is there or gone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManifestEntry {
+    /// Whether the commit that wrote the manifest added, kept or removed the file.
+    pub status: Status,
+    /// The snapshot that added the file; of a deleted entry, the one that removed it.
+    pub snapshot_id: i64,
+    /// The data sequence number: how old the rows are. `None` until the commit is won.
+    pub sequence_number: Option<i64>,
+    /// The sequence number of the commit that added the file. `None` until the commit is won.
+    pub file_sequence_number: Option<i64>,
+    /// The file.
+    pub data_file: DataFile,
+}
+
+/// What a commit did with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It was there before, and still is.
+    Existing,
+    /// The commit added it.
+    Added,
+    /// The commit removed it. Such an entry is a record, not a live file.
+    Deleted,
+}
+
+impl ManifestEntry {
+    /// Whether the file belongs to the table's rows.
+    pub fn is_live(&self) -> bool {
+        self.status != Status::Deleted
+    }
+}
+
+/// Reads the manifest `bytes` that `list_entry` names, and fills in what its entries inherit.
+///
+/// The partition spec comes from the manifest's own header, since the table may have dropped it.
+///
+/// # Errors
+/// [`Error::Corrupt`] naming the file, the record and the byte.
+pub fn decode(list_entry: &ManifestFile, bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
+    let name = list_entry.manifest_path.as_str();
+    let file = avro::File::open(name, bytes)?;
+    let spec = header_spec(name, &file)?;
+    let v1 = file.metadata("format-version").is_none_or(|version| version == "1");
+    let mut entries = Vec::new();
+    let mut next_row_id = list_entry.first_row_id;
+    file.each(|cursor, fields| {
+        let mut entry = decode_entry(cursor, fields, &spec, list_entry.added_snapshot_id)?;
+        inherit(cursor, &mut entry, list_entry, v1, &mut next_row_id)?;
+        entries.push(entry);
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
+fn decode_entry(
+    cursor: &mut Cursor<'_>,
+    fields: &[Field],
+    spec: &PartitionSpec,
+    added_snapshot_id: i64,
+) -> Step<ManifestEntry> {
+    let (mut status, mut data_file) = (None, None);
+    let (mut snapshot_id, mut sequence_number, mut file_sequence_number) = (None, None, None);
+    for Field { id, node, .. } in fields {
+        match id {
+            Some(0) => {
+                status = match cursor.int(node)? {
+                    0 => Some(Status::Existing),
+                    1 => Some(Status::Added),
+                    2 => Some(Status::Deleted),
+                    _ => return cursor.fault("field 0 status: 0, 1 or 2"),
+                }
+            }
+            Some(1) => snapshot_id = cursor.optional(node, Cursor::long)?,
+            Some(2) => data_file = Some(data_file::decode(cursor, node, spec)?),
+            Some(3) => sequence_number = cursor.optional(node, Cursor::long)?,
+            Some(4) => file_sequence_number = cursor.optional(node, Cursor::long)?,
+            _ => cursor.skip(node)?,
+        }
+    }
+    match (status, data_file) {
+        (Some(status), Some(data_file)) => Ok(ManifestEntry {
+            status,
+            snapshot_id: snapshot_id.unwrap_or(added_snapshot_id),
+            sequence_number,
+            file_sequence_number,
+            data_file,
+        }),
+        _ => cursor.fault("fields 0 status and 2 data_file"),
+    }
+}
+
+/// Fills in sequence numbers and the first row id, as the module's head describes.
+fn inherit(
+    cursor: &Cursor<'_>,
+    entry: &mut ManifestEntry,
+    list_entry: &ManifestFile,
+    v1: bool,
+    next_row_id: &mut Option<i64>,
+) -> Step<()> {
+    let inherited = match entry.status {
+        _ if v1 => Some(0),
+        Status::Added => Some(list_entry.sequence_number),
+        Status::Existing | Status::Deleted => None,
+    };
+    entry.sequence_number = entry.sequence_number.or(inherited);
+    entry.file_sequence_number = entry.file_sequence_number.or(inherited);
+    if entry.sequence_number.is_none() || entry.file_sequence_number.is_none() {
+        return cursor.fault("fields 3 and 4: an existing or deleted entry carries both numbers");
+    }
+    if let (None, Some(next)) = (entry.data_file.first_row_id, *next_row_id) {
+        entry.data_file.first_row_id = Some(next);
+        *next_row_id = next.checked_add(entry.data_file.record_count);
+    }
+    Ok(())
+}
+
+/// The partition spec in a manifest's header.
+fn header_spec(name: &str, file: &avro::File<'_>) -> Result<PartitionSpec> {
+    let text = file.metadata("partition-spec").unwrap_or("[]");
+    let json: Json = serde_json::from_str(text)
+        .map_err(|e| Error::corrupt(name, "header, key partition-spec", "a JSON list", e))?;
+    let id = file.metadata("partition-spec-id").unwrap_or("0");
+    Ok(PartitionSpec {
+        spec_id: id.parse().map_err(|_| {
+            Error::corrupt(name, "header, key partition-spec-id", "a number as text", id)
+        })?,
+        fields: PartitionSpec::fields_from_json(&At::root(name, &json))?,
+    })
+}
+
+/// What a manifest of format version 2 is written with.
+pub struct ManifestWriter<'a> {
+    /// The table's current schema.
+    pub schema: &'a Schema,
+    /// Every schema of the table, in which the spec's source columns are looked up.
+    pub schemas: &'a [Schema],
+    /// The partition spec of all the entries.
+    pub spec: &'a PartitionSpec,
+    /// Whether the entries are data files or delete files.
+    pub content: ManifestContent,
+}
+
+impl ManifestWriter<'_> {
+    /// Encodes the manifest. `sync` is 16 bytes of chance.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when the type of a partition value is not known;
+    /// [`Error::Invalid`] when an entry contradicts its tuple or lacks a number it must carry.
+    pub fn encode(&self, entries: &[ManifestEntry], sync: [u8; 16]) -> Result<Vec<u8>> {
+        let types = self.spec.tuple_types(self.schemas)?;
+        let schema = entry_schema(self.spec, &types);
+        let (schema_json, fields_json) =
+            (self.schema.to_json().to_string(), self.spec.fields_to_json().to_string());
+        let header = [
+            ("schema", schema_json.as_str()),
+            ("schema-id", &self.schema.schema_id.to_string()),
+            ("partition-spec", fields_json.as_str()),
+            ("partition-spec-id", &self.spec.spec_id.to_string()),
+            ("format-version", "2"),
+            ("content", self.content.as_str()),
+        ];
+        let mut writer = avro::Writer::new(&schema, &header, sync);
+        for entry in entries {
+            let numbered = entry.sequence_number.is_some() && entry.file_sequence_number.is_some();
+            if entry.status != Status::Added && !numbered {
+                return Err(Error::invalid(
+                    format!(
+                        "an unnumbered {:?} entry for {}",
+                        entry.status, entry.data_file.file_path
+                    ),
+                    "existing and deleted entries carry both sequence numbers",
+                ));
+            }
+            tuple::check(&entry.data_file, &types)?;
+            writer.record(|out| encode_entry(out, entry, &types));
+        }
+        Ok(writer.finish())
+    }
+}
+
+fn encode_entry(out: &mut Vec<u8>, entry: &ManifestEntry, types: &[Primitive]) {
+    put_long(
+        out,
+        match entry.status {
+            Status::Existing => 0,
+            Status::Added => 1,
+            Status::Deleted => 2,
+        },
+    );
+    put_optional(out, Some(entry.snapshot_id), put_long);
+    put_optional(out, entry.sequence_number, put_long);
+    put_optional(out, entry.file_sequence_number, put_long);
+    encode_data_file(out, &entry.data_file, types);
+}
+
+fn encode_data_file(out: &mut Vec<u8>, file: &DataFile, types: &[Primitive]) {
+    put_long(out, i64::from(file.content.code()));
+    put_bytes(out, file.file_path.as_str().as_bytes());
+    put_bytes(out, file.file_format.as_bytes());
+    for (value, primitive) in file.partition.iter().zip(types) {
+        put_optional(out, value.as_ref(), |out, value| tuple::put(out, value, *primitive));
+    }
+    put_long(out, file.record_count);
+    put_long(out, file.file_size_in_bytes);
+    for map in
+        [&file.column_sizes, &file.value_counts, &file.null_value_counts, &file.nan_value_counts]
+    {
+        put_map(out, map, |out, count| put_long(out, *count));
+    }
+    for map in [&file.lower_bounds, &file.upper_bounds] {
+        put_map(out, map, |out, bound| put_bytes(out, bound));
+    }
+    put_optional(out, file.key_metadata.as_deref(), put_bytes);
+    put_optional(out, file.split_offsets.as_ref(), |out, offsets| {
+        put_array(out, offsets.iter(), |out, offset| put_long(out, *offset));
+    });
+    put_optional(out, file.equality_ids.as_ref(), |out, ids| {
+        put_array(out, ids.iter(), |out, id| put_long(out, i64::from(*id)));
+    });
+    put_optional(out, file.sort_order_id, |out, id| put_long(out, i64::from(id)));
+    put_optional(out, file.referenced_data_file.as_deref(), |out, path| {
+        put_bytes(out, path.as_bytes());
+    });
+}
+
+/// A map is an array of key and value. It is written also when empty, because PyIceberg's
+/// `inspect.entries` refuses null.
+fn put_map<T>(out: &mut Vec<u8>, map: &BTreeMap<i32, T>, put: impl Fn(&mut Vec<u8>, &T)) {
+    put_optional(out, Some(map), |out, map| {
+        put_array(out, map.iter(), |out, (key, value)| {
+            put_long(out, i64::from(*key));
+            put(out, value);
+        });
+    });
+}
+
+/// The Avro schema of an entry of format version 2, around the partition struct of `spec`.
+fn entry_schema(spec: &PartitionSpec, types: &[Primitive]) -> String {
+    let partition: Vec<String> = spec
+        .fields
+        .iter()
+        .zip(types)
+        .map(|(field, primitive)| tuple::field_schema(field, *primitive))
+        .collect();
+    include_str!("manifest_entry_v2.avsc").replace("\"PARTITION\"", &partition.join(","))
+}
