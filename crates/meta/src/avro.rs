@@ -31,84 +31,20 @@
 //! Nothing here panics, recursion is bounded by [`MAX_DEPTH`], and no count or length is believed
 //! before the bytes behind it were seen.
 
+use crate::avro_schema::compile;
+pub use crate::avro_schema::{Field, Logical, MAX_DEPTH, Node};
+pub use crate::avro_write::{Writer, put_array, put_bytes, put_long, put_optional};
 use crate::{Error, Result};
-use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
-const MAGIC: &[u8] = b"Obj\x01";
-const SYNC: usize = 16;
-
-/// How deep a schema may nest. Iceberg's own schemas stay under ten.
-pub const MAX_DEPTH: usize = 64;
+pub(crate) const MAGIC: &[u8] = b"Obj\x01";
+pub(crate) const SYNC: usize = 16;
 
 /// How far a block may grow when decompressed: this many times its size, and a little more. Beyond
 /// it the file is taken for a bomb.
 const MAX_INFLATION: u64 = 512;
-
-/// A type of the file's schema.
-#[derive(Debug)]
-pub enum Node {
-    /// No bytes.
-    Null,
-    /// One byte.
-    Boolean,
-    /// A variable-length integer: Avro's int and long.
-    Long(Logical),
-    /// Four bytes.
-    Float,
-    /// Eight bytes.
-    Double,
-    /// Length and bytes: Avro's bytes and string.
-    Bytes(Logical),
-    /// A fixed number of bytes.
-    Fixed(usize, Logical),
-    /// Fields, one after the other.
-    Record(Vec<Field>),
-    /// Blocks of items. A map with keys that are not strings is an array of two-field records.
-    Array(Arc<Node>),
-    /// Blocks of string keys and values.
-    Map(Arc<Node>),
-    /// A branch number, and a value of that branch.
-    Union(Vec<Arc<Node>>),
-}
-
-/// What the value of a [`Node`] stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Logical {
-    /// Itself: a 32-bit integer.
-    Int,
-    /// Itself: a 64-bit integer.
-    Long,
-    /// Itself: bytes.
-    Bytes,
-    /// Itself: UTF-8.
-    String,
-    /// Days since 1970-01-01.
-    Date,
-    /// Microseconds since midnight.
-    Time,
-    /// Microseconds since 1970 and whether in UTC.
-    Timestamp(bool),
-    /// Nanoseconds since 1970 and whether in UTC.
-    TimestampNs(bool),
-    /// An unscaled big-endian integer with this scale.
-    Decimal(u8),
-    /// A UUID.
-    Uuid,
-}
-
-/// A field of a record.
-#[derive(Debug)]
-pub struct Field {
-    /// Iceberg's field id, by which the value is known.
-    pub id: Option<i32>,
-    /// The name, for messages only.
-    pub name: String,
-    /// The type.
-    pub node: Arc<Node>,
-}
 
 /// Where decoding stopped, and what was wanted there. Small, because it is made in hot loops; the
 /// file and the record are added when it leaves them.
@@ -209,14 +145,20 @@ impl<'a> File<'a> {
                 data
             };
             let mut records = Cursor { bytes: data, at: 0 };
-            for record in 0..count {
+            // Every record of Iceberg's takes a byte at least: a count above the bytes is a lie.
+            let count = usize::try_from(count).ok().filter(|count| *count <= data.len());
+            for record in 0..count.unwrap_or(0) {
+                let start = records.at;
                 read(&mut records, fields).map_err(|fault| {
-                    let at = format!("Avro block {block}, record {record}, byte {}", fault.at);
-                    let got = "other bytes, or the end of the block";
+                    let mut again = Cursor { bytes: data, at: start };
+                    let field = field_at(&mut again, fields, fault.at);
+                    let field = field.map(|field| format!(", field {field}")).unwrap_or_default();
+                    let at = format!("Avro block {block}, record {record}{field}");
+                    let got = format!("something else at byte {} of the block", fault.at);
                     Error::corrupt(self.name, at, fault.want, got)
                 })?;
             }
-            if count < 0 || !records.rest().is_empty() {
+            if count.is_none() || !records.rest().is_empty() {
                 let want = "as many records as the block's count says";
                 return Err(wrong(Fault { at: records.at, want }));
             }
@@ -224,6 +166,32 @@ impl<'a> File<'a> {
         }
         Ok(())
     }
+}
+
+/// The field of a record in which a fault at byte `at` lies: `data_file.file_path (100)`. Made only
+/// for a message, by passing over the record once more. Where that stops is the field. If it does not
+/// stop, the bytes are sound, and the value before `at` was refused for what it says; or, when `at` is
+/// the end, perhaps the record as a whole: `None`.
+fn field_at(cursor: &mut Cursor<'_>, fields: &[Field], at: usize) -> Option<String> {
+    let (mut found, mut broken) = (None, false);
+    for field in fields {
+        let start = cursor.at;
+        broken = cursor.skip(&field.node).is_err();
+        if broken || (found.is_none() && at <= cursor.at) {
+            found = Some((field, start));
+        }
+        if broken {
+            break;
+        }
+    }
+    let (field, start) = found.filter(|_| broken || at < cursor.at)?;
+    if let Node::Record(inner) = &*field.node
+        && let Some(below) = field_at(&mut Cursor { bytes: cursor.bytes, at: start }, inner, at)
+    {
+        return Some(format!("{}.{below}", field.name));
+    }
+    let id = field.id.map_or("no id".to_string(), |id| id.to_string());
+    Some(format!("{} ({id})", field.name))
 }
 
 /// Undoes raw deflate. Some writers leave a few bytes after the stream; they are ignored.
@@ -238,117 +206,6 @@ fn inflate(data: &[u8]) -> Step<Vec<u8>> {
         Ok(_) => Ok(out),
         Err(_) => Err(Fault { at: 0, want: "a whole deflate stream" }),
     }
-}
-
-/// A node of a schema, and how large it is with everything below it. A type may be named and used
-/// again, so a short text can describe a huge tree; both measures are bounded.
-#[derive(Clone)]
-struct Sized {
-    node: Arc<Node>,
-    depth: usize,
-    weight: usize,
-}
-
-/// How many nodes a schema may have, named types counted wherever they are used.
-const MAX_NODES: usize = 20_000;
-
-/// Compiles the text of a schema.
-fn compile(text: &[u8]) -> std::result::Result<Arc<Node>, String> {
-    let json: Json = serde_json::from_slice(text).map_err(|e| e.to_string())?;
-    let mut compiler = Compiler { names: BTreeMap::new() };
-    match compiler.node(&json) {
-        Some(Sized { node, .. }) if matches!(*node, Node::Record(_)) => Ok(node),
-        Some(_) => Err("another type".into()),
-        None => Err("a schema that is none, or is too deep or too large".into()),
-    }
-}
-
-struct Compiler {
-    names: BTreeMap<String, Sized>,
-}
-
-impl Compiler {
-    /// The node of `json`. Its nesting is bounded by the JSON parser's own limit of 128 levels.
-    fn node(&mut self, json: &Json) -> Option<Sized> {
-        let (mut depth, mut weight) = (0, 1);
-        let mut below = |child: Sized| {
-            depth = depth.max(child.depth + 1);
-            weight += child.weight;
-            child.node
-        };
-        let node = match json {
-            Json::Array(branches) => {
-                let branches = branches.iter().map(|branch| self.node(branch).map(&mut below));
-                Node::Union(branches.collect::<Option<_>>()?)
-            }
-            Json::String(name) => return self.named(name, json),
-            Json::Object(object) => match object.get("type")? {
-                Json::String(name) => match name.as_str() {
-                    "record" => {
-                        let mut fields = Vec::new();
-                        for field in object.get("fields")?.as_array()? {
-                            let id = field.get("field-id").and_then(Json::as_i64);
-                            let name = field.get("name").and_then(Json::as_str);
-                            fields.push(Field {
-                                id: id.and_then(|id| i32::try_from(id).ok()),
-                                name: name.unwrap_or_default().to_string(),
-                                node: below(self.node(field.get("type")?)?),
-                            });
-                        }
-                        Node::Record(fields)
-                    }
-                    "array" => Node::Array(below(self.node(object.get("items")?)?)),
-                    "map" => Node::Map(below(self.node(object.get("values")?)?)),
-                    "fixed" => {
-                        let size = usize::try_from(object.get("size")?.as_u64()?).ok()?;
-                        Node::Fixed(size, logical(json).unwrap_or(Logical::Bytes))
-                    }
-                    "enum" => Node::Long(Logical::Int),
-                    _ => return self.named(name, json),
-                },
-                nested => return self.node(nested),
-            },
-            _ => return None,
-        };
-        if depth > MAX_DEPTH || weight > MAX_NODES {
-            return None;
-        }
-        let sized = Sized { node: Arc::new(node), depth, weight };
-        if let Some(name) = json.get("name").and_then(Json::as_str) {
-            self.names.insert(name.to_string(), sized.clone());
-        }
-        Some(sized)
-    }
-
-    /// A primitive by its name, or a named type seen before.
-    fn named(&self, name: &str, json: &Json) -> Option<Sized> {
-        let logical = |plain| logical(json).unwrap_or(plain);
-        let node = match name {
-            "null" => Node::Null,
-            "boolean" => Node::Boolean,
-            "int" => Node::Long(logical(Logical::Int)),
-            "long" => Node::Long(logical(Logical::Long)),
-            "float" => Node::Float,
-            "double" => Node::Double,
-            "bytes" => Node::Bytes(logical(Logical::Bytes)),
-            "string" => Node::Bytes(logical(Logical::String)),
-            _ => return self.names.get(name).cloned(),
-        };
-        Some(Sized { node: Arc::new(node), depth: 0, weight: 1 })
-    }
-}
-
-fn logical(json: &Json) -> Option<Logical> {
-    let utc = || json.get("adjust-to-utc").and_then(Json::as_bool).unwrap_or(false);
-    Some(match json.get("logicalType")?.as_str()? {
-        "date" => Logical::Date,
-        "time-micros" => Logical::Time,
-        "timestamp-micros" => Logical::Timestamp(utc()),
-        "timestamp-nanos" => Logical::TimestampNs(utc()),
-        "decimal" => Logical::Decimal(json.get("scale")?.as_u64()?.try_into().ok()?),
-        "uuid" => Logical::Uuid,
-        _ => return None,
-    })
 }
 
 /// A position in the bytes of a block.
@@ -412,12 +269,15 @@ impl<'a> Cursor<'a> {
             if count < 0 {
                 self.varint()?;
             }
-            // Every item of Iceberg's arrays takes a byte at least.
             match usize::try_from(count.unsigned_abs()) {
                 Ok(0) => return Ok(()),
                 Ok(count) if count <= self.rest().len() => {
                     for _ in 0..count {
+                        let start = self.at;
                         item(self)?;
+                        if self.at == start {
+                            return self.fault("items of a byte at least");
+                        }
                     }
                 }
                 _ => return self.fault("a count of items that fit into the block"),
@@ -447,8 +307,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps into a union that must not be null here.
-    fn present<T>(&mut self, node: &Node, read: impl FnOnce(&mut Self) -> Step<T>) -> Step<T> {
-        match self.optional(node, |cursor, _| read(cursor))? {
+    fn present<T>(
+        &mut self,
+        node: &Node,
+        read: impl FnOnce(&mut Self, &Node) -> Step<T>,
+    ) -> Step<T> {
+        match self.optional(node, read)? {
             Some(value) => Ok(value),
             None => self.fault("a value, for the field is required"),
         }
@@ -458,9 +322,7 @@ impl<'a> Cursor<'a> {
     pub fn long(&mut self, node: &Node) -> Step<i64> {
         match node {
             Node::Long(_) => self.varint(),
-            Node::Union(branches) if branches.iter().any(|b| matches!(**b, Node::Long(_))) => {
-                self.present(node, Self::varint)
-            }
+            Node::Union(_) => self.present(node, Self::long),
             _ => self.fault("a field of type int or long"),
         }
     }
@@ -478,9 +340,7 @@ impl<'a> Cursor<'a> {
         match node {
             Node::Bytes(_) => self.raw(),
             Node::Fixed(size, _) => self.take(*size),
-            Node::Union(branches) if branches.iter().any(|b| matches!(**b, Node::Bytes(_))) => {
-                self.present(node, Self::raw)
-            }
+            Node::Union(_) => self.present(node, Self::bytes),
             _ => self.fault("a field of type bytes or string"),
         }
     }
@@ -495,9 +355,10 @@ impl<'a> Cursor<'a> {
 
     /// A boolean.
     pub fn boolean(&mut self, node: &Node) -> Step<bool> {
-        match (node, self.optional(node, |cursor, _| cursor.take(1))?) {
-            (Node::Boolean | Node::Union(_), Some(byte)) => Ok(byte != [0]),
-            _ => self.fault("a boolean"),
+        match node {
+            Node::Boolean => Ok(self.take(1)? != [0]),
+            Node::Union(_) => self.present(node, Self::boolean),
+            _ => self.fault("a field of type boolean"),
         }
     }
 
@@ -569,102 +430,6 @@ impl<'a> Cursor<'a> {
             Node::Union(_) => self.optional(node, |cursor, node| cursor.skip(node)).map(drop),
         }
     }
-}
-
-/// Builds an Avro file of records, compressed with deflate.
-pub struct Writer {
-    out: Vec<u8>,
-    sync: [u8; SYNC],
-    block: Vec<u8>,
-    count: i64,
-}
-
-/// How many bytes of records make a block.
-const BLOCK: usize = 64 * 1024;
-
-impl Writer {
-    /// Begins a file with this schema and these header texts. `sync` is 16 bytes of chance.
-    pub fn new(schema: &str, metadata: &[(&str, &str)], sync: [u8; SYNC]) -> Writer {
-        let mut out = MAGIC.to_vec();
-        put_long(&mut out, metadata.len() as i64 + 2);
-        for (key, value) in
-            metadata.iter().chain(&[("avro.codec", "deflate"), ("avro.schema", schema)])
-        {
-            put_bytes(&mut out, key.as_bytes());
-            put_bytes(&mut out, value.as_bytes());
-        }
-        put_long(&mut out, 0);
-        out.extend(sync);
-        Writer { out, sync, block: Vec::new(), count: 0 }
-    }
-
-    /// Adds the record that `write` appends to the block.
-    pub fn record(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.block);
-        self.count += 1;
-        if self.block.len() >= BLOCK {
-            self.end_block();
-        }
-    }
-
-    /// Ends the file.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.end_block();
-        self.out
-    }
-
-    fn end_block(&mut self) {
-        if self.count == 0 {
-            return;
-        }
-        let mut packed = Vec::new();
-        let mut deflate =
-            flate2::read::DeflateEncoder::new(self.block.as_slice(), flate2::Compression::new(6));
-        // Reading from memory into memory has no way to fail.
-        let _ = deflate.read_to_end(&mut packed);
-        put_long(&mut self.out, self.count);
-        put_bytes(&mut self.out, &packed);
-        self.out.extend(self.sync);
-        self.block.clear();
-        self.count = 0;
-    }
-}
-
-/// Appends a zig-zag variable-length integer: Avro's int and long.
-pub fn put_long(out: &mut Vec<u8>, value: i64) {
-    let mut rest = ((value << 1) ^ (value >> 63)) as u64;
-    while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
-}
-
-/// Appends a length and bytes: Avro's bytes and string.
-pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_long(out, bytes.len() as i64);
-    out.extend(bytes);
-}
-
-/// Appends a value of the union `["null", T]`.
-pub fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
-    put_long(out, i64::from(value.is_some()));
-    if let Some(value) = value {
-        put(out, value);
-    }
-}
-
-/// Appends an array.
-pub fn put_array<T>(
-    out: &mut Vec<u8>,
-    items: impl ExactSizeIterator<Item = T>,
-    mut put: impl FnMut(&mut Vec<u8>, T),
-) {
-    if items.len() > 0 {
-        put_long(out, items.len() as i64);
-        items.for_each(|item| put(out, item));
-    }
-    put_long(out, 0);
 }
 
 fn hex(bytes: &[u8]) -> String {

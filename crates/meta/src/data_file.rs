@@ -143,13 +143,22 @@ impl DataFile {
     }
 }
 
+impl DataFile {
+    /// Whether version 2 has no field for something this file carries.
+    pub(crate) fn needs_v3(&self) -> bool {
+        self.first_row_id.is_some()
+            || self.content_offset.is_some()
+            || self.content_size_in_bytes.is_some()
+    }
+}
+
 /// Reads the struct of field 2 of a manifest entry, by field ids.
 pub(crate) fn decode(cursor: &mut Cursor<'_>, node: &Node, spec: &PartitionSpec) -> Step<DataFile> {
     let Node::Record(fields) = node else {
         return cursor.fault("field 2 data_file: a struct");
     };
     let mut path = None;
-    let mut counts = (None, None);
+    let (mut counts, mut partition) = ((None, None), None);
     // A placeholder for the path, until field 100 is met: fields come in any order.
     let Ok(nowhere) = Location::parse("/") else {
         return cursor.fault("a location");
@@ -160,7 +169,7 @@ pub(crate) fn decode(cursor: &mut Cursor<'_>, node: &Node, spec: &PartitionSpec)
             Some(134) => file.content = content(cursor, node)?,
             Some(100) => path = Some(location(cursor, node)?),
             Some(101) => file.file_format = cursor.string(node)?.to_ascii_uppercase(),
-            Some(102) => file.partition = tuple::decode(cursor, node, spec)?,
+            Some(102) => partition = Some(tuple::decode(cursor, node, spec)?),
             Some(103) => counts.0 = Some(cursor.long(node)?),
             Some(104) => counts.1 = Some(cursor.long(node)?),
             Some(108) => file.column_sizes = longs(cursor, node)?,
@@ -189,13 +198,16 @@ pub(crate) fn decode(cursor: &mut Cursor<'_>, node: &Node, spec: &PartitionSpec)
             _ => cursor.skip(node)?,
         }
     }
-    match (path, counts) {
-        (Some(path), (Some(records), Some(size))) if records >= 0 && size >= 0 => {
-            (file.file_path, file.record_count, file.file_size_in_bytes) = (path, records, size);
+    match (path, partition, counts) {
+        (Some(path), Some(partition), (Some(records), Some(size))) if records >= 0 && size >= 0 => {
+            (file.file_path, file.partition) = (path, partition);
+            (file.record_count, file.file_size_in_bytes) = (records, size);
             Ok(file)
         }
-        _ => cursor
-            .fault("fields 100 file_path, 103 record_count, 104 file_size_in_bytes, not negative"),
+        _ => cursor.fault(
+            "fields 100 file_path, 102 partition, 103 record_count, 104 file_size_in_bytes, not \
+             negative",
+        ),
     }
 }
 

@@ -36,6 +36,8 @@
 //! its errors name the file, the place, what was expected and what was found.
 
 pub mod avro;
+mod avro_schema;
+mod avro_write;
 pub mod data_file;
 pub mod error;
 pub mod json;

@@ -90,6 +90,11 @@ impl ManifestEntry {
 /// [`Error::Corrupt`] naming the file, the record and the byte.
 pub fn decode(list_entry: &ManifestFile, bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
     let name = list_entry.manifest_path.as_str();
+    // Cut off between two blocks it would read as a sound manifest of fewer files.
+    if i64::try_from(bytes.len()).is_ok_and(|length| length < list_entry.manifest_length) {
+        let want = format!("{} bytes, as the manifest list says", list_entry.manifest_length);
+        return Err(Error::corrupt(name, "its end", want, bytes.len()));
+    }
     let file = avro::File::open(name, bytes)?;
     let spec = header_spec(name, &file)?;
     let v1 = file.metadata("format-version").is_none_or(|version| version == "1");
@@ -150,8 +155,8 @@ fn inherit(
     next_row_id: &mut Option<i64>,
 ) -> Step<()> {
     let inherited = match entry.status {
-        _ if v1 => Some(0),
         Status::Added => Some(list_entry.sequence_number),
+        _ if v1 => Some(0), // as is the number of a v1 manifest in the list
         Status::Existing | Status::Deleted => None,
     };
     entry.sequence_number = entry.sequence_number.or(inherited);
@@ -159,7 +164,9 @@ fn inherit(
     if entry.sequence_number.is_none() || entry.file_sequence_number.is_none() {
         return cursor.fault("fields 3 and 4: an existing or deleted entry carries both numbers");
     }
-    if let (None, Some(next)) = (entry.data_file.first_row_id, *next_row_id) {
+    if let (true, None, Some(next)) =
+        (entry.is_live(), entry.data_file.first_row_id, *next_row_id)
+    {
         entry.data_file.first_row_id = Some(next);
         *next_row_id = next.checked_add(entry.data_file.record_count);
     }
@@ -168,9 +175,9 @@ fn inherit(
 
 /// The partition spec in a manifest's header.
 fn header_spec(name: &str, file: &avro::File<'_>) -> Result<PartitionSpec> {
-    let text = file.metadata("partition-spec").unwrap_or("[]");
-    let json: Json = serde_json::from_str(text)
-        .map_err(|e| Error::corrupt(name, "header, key partition-spec", "a JSON list", e))?;
+    let wrong = |got: String| Error::corrupt(name, "header, key partition-spec", "a JSON list", got);
+    let text = file.metadata("partition-spec").ok_or_else(|| wrong("nothing".into()))?;
+    let json: Json = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let id = file.metadata("partition-spec-id").unwrap_or("0");
     Ok(PartitionSpec {
         spec_id: id.parse().map_err(|_| {
@@ -196,8 +203,9 @@ impl ManifestWriter<'_> {
     /// Encodes the manifest. `sync` is 16 bytes of chance.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] when the type of a partition value is not known;
-    /// [`Error::Invalid`] when an entry contradicts its tuple or lacks a number it must carry.
+    /// [`Error::Unsupported`] when the type of a partition value is not known, or an entry carries
+    /// what only version 3 has; [`Error::Invalid`] when an entry contradicts its tuple or lacks a
+    /// number it must carry.
     pub fn encode(&self, entries: &[ManifestEntry], sync: [u8; 16]) -> Result<Vec<u8>> {
         let types = self.spec.tuple_types(self.schemas)?;
         let schema = entry_schema(self.spec, &types);
@@ -221,6 +229,12 @@ impl ManifestWriter<'_> {
                         entry.status, entry.data_file.file_path
                     ),
                     "existing and deleted entries carry both sequence numbers",
+                ));
+            }
+            if entry.data_file.needs_v3() {
+                return Err(Error::unsupported(
+                    format!("writing the row ids or the deletion vector {}", entry.data_file.file_path),
+                    "a manifest of format version 2 has no place for them",
                 ));
             }
             tuple::check(&entry.data_file, &types)?;

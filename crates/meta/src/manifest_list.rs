@@ -83,6 +83,28 @@ pub struct Counts {
     pub deleted_rows: Option<i64>,
 }
 
+impl Counts {
+    /// Counts the entries of a manifest.
+    pub fn of(entries: &[ManifestEntry]) -> Counts {
+        let count = |status| {
+            let of_status = entries.iter().filter(|entry| entry.status == status);
+            let rows: i64 = of_status.clone().map(|entry| entry.data_file.record_count).sum();
+            (Some(i32::try_from(of_status.count()).unwrap_or(i32::MAX)), Some(rows))
+        };
+        let (added_files, added_rows) = count(Status::Added);
+        let (existing_files, existing_rows) = count(Status::Existing);
+        let (deleted_files, deleted_rows) = count(Status::Deleted);
+        Counts {
+            added_files,
+            existing_files,
+            deleted_files,
+            added_rows,
+            existing_rows,
+            deleted_rows,
+        }
+    }
+}
+
 /// What the files of a manifest have in one partition field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldSummary {
@@ -131,14 +153,6 @@ impl ManifestFile {
         (snapshot_id, sequence_number): (i64, i64),
         entries: &[ManifestEntry],
     ) -> ManifestFile {
-        let count = |status| {
-            let of_status = entries.iter().filter(|entry| entry.status == status);
-            let rows: i64 = of_status.clone().map(|entry| entry.data_file.record_count).sum();
-            (Some(i32::try_from(of_status.count()).unwrap_or(i32::MAX)), Some(rows))
-        };
-        let (added_files, added_rows) = count(Status::Added);
-        let (existing_files, existing_rows) = count(Status::Existing);
-        let (deleted_files, deleted_rows) = count(Status::Deleted);
         let live = entries.iter().filter(|entry| entry.is_live());
         let numbers = live.map(|entry| entry.sequence_number.unwrap_or(sequence_number));
         ManifestFile {
@@ -149,14 +163,7 @@ impl ManifestFile {
             sequence_number,
             min_sequence_number: numbers.min().unwrap_or(sequence_number),
             added_snapshot_id: snapshot_id,
-            counts: Counts {
-                added_files,
-                existing_files,
-                deleted_files,
-                added_rows,
-                existing_rows,
-                deleted_rows,
-            },
+            counts: Counts::of(entries),
             partitions: Some(summaries(spec, entries)),
             key_metadata: None,
             first_row_id: None,
@@ -304,8 +311,10 @@ fn encode_manifest_file(out: &mut Vec<u8>, manifest: &ManifestFile) {
     put_long(out, manifest.min_sequence_number);
     put_long(out, manifest.added_snapshot_id);
     let counts = &manifest.counts;
+    // Version 2 has no word for an unknown count of files. 0 would tell every reader to pass over
+    // the manifest, and its files would be lost; 1 makes them look.
     for files in [counts.added_files, counts.existing_files, counts.deleted_files] {
-        put_long(out, i64::from(files.unwrap_or(0)));
+        put_long(out, i64::from(files.unwrap_or(1)));
     }
     for rows in [counts.added_rows, counts.existing_rows, counts.deleted_rows] {
         put_long(out, rows.unwrap_or(0));

@@ -282,7 +282,8 @@ impl TableMetadata {
                 broken("refs.main.type", "M10: branch", "tag")
             }
             Some(main) if Some(main.snapshot_id) != self.current_snapshot_id => {
-                let want = format!("M10: current-snapshot-id {:?}", self.current_snapshot_id);
+                let current = self.current_snapshot_id.map_or("none".into(), |id| id.to_string());
+                let want = format!("M10: the current-snapshot-id, {current}");
                 broken("refs.main.snapshot-id", want, main.snapshot_id)
             }
             _ => Ok(()),

@@ -55,8 +55,9 @@ const KNOWN: [&str; 25] = [
     "name",
 ];
 
-/// How far gzip may grow: this many times its size. Beyond it the file is taken for a bomb.
-const MAX_INFLATION: u64 = 1024;
+/// How far gzip may grow: this many times its size, and a little more. Beyond it the file is taken
+/// for a bomb.
+const MAX_INFLATION: u64 = 512;
 
 /// Reads a metadata file, plain or gzip (known by its magic, whatever the name); `name` is for
 /// messages.
@@ -85,7 +86,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<TableMetadata> {
 }
 
 fn gunzip(name: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-    let limit = (bytes.len() as u64).saturating_mul(MAX_INFLATION);
+    let limit = (bytes.len() as u64).saturating_mul(MAX_INFLATION).saturating_add(1 << 16);
     let mut out = Vec::new();
     let mut reader = flate2::read::GzDecoder::new(bytes).take(limit + 1);
     let read = reader.read_to_end(&mut out).map_err(|e| e.to_string());
@@ -104,20 +105,25 @@ fn read(at: &At<'_>) -> Result<TableMetadata> {
             "versions 1 to 3 are read",
         ));
     }
-    let (schemas, current_schema_id) = read_schemas(at)?;
-    let (partition_specs, default_spec_id) = read_specs(at)?;
+    if version < 1 {
+        return Err(at.need("format-version")?.wrong("1, 2 or 3"));
+    }
+    let v1 = version == 1;
+    let (schemas, current_schema_id) = read_schemas(at, v1)?;
+    let (partition_specs, default_spec_id) = read_specs(at, v1)?;
     let specs_highest = partition_specs.iter().flat_map(|spec| &spec.fields).map(|f| f.field_id);
     let none = FIRST_PARTITION_FIELD_ID - 1;
     let last_partition_id = match at.get("last-partition-id") {
-        Some(id) => id.int()?,
-        None => specs_highest.max().unwrap_or(none),
+        None if v1 => specs_highest.max().unwrap_or(none),
+        _ => at.need("last-partition-id")?.int()?,
     };
     let (sort_orders, default_sort_order_id) = match at.get("sort-orders") {
-        Some(orders) => {
-            let orders = orders.items()?.map(|order| SortOrder::from_json(&order));
-            (orders.collect::<Result<_>>()?, at.need("default-sort-order-id")?.int()?)
+        None if v1 => (vec![SortOrder::unsorted()], 0),
+        _ => {
+            at.need("sort-orders")?;
+            let orders = list(at, "sort-orders", SortOrder::from_json)?;
+            (orders, at.need("default-sort-order-id")?.int()?)
         }
-        None => (vec![SortOrder::unsorted()], 0),
     };
     let current_snapshot_id = match at.get("current-snapshot-id") {
         Some(id) => Some(id.long()?).filter(|id| *id != -1),
@@ -127,12 +133,11 @@ fn read(at: &At<'_>) -> Result<TableMetadata> {
     extra.retain(|key, _| !KNOWN.contains(&key.as_str()));
     Ok(TableMetadata {
         format_version: u8::try_from(version).unwrap_or(0),
-        table_uuid: read_uuid(at, version)?,
+        table_uuid: read_uuid(at, v1)?,
         location: at.need("location")?.location()?,
         last_sequence_number: match at.get("last-sequence-number") {
-            Some(number) => number.long()?,
-            None if version == 1 => 0,
-            None => at.need("last-sequence-number")?.long()?,
+            None if v1 => 0,
+            _ => at.need("last-sequence-number")?.long()?,
         },
         last_updated_ms: at.need("last-updated-ms")?.long()?,
         last_column_id: at.need("last-column-id")?.int()?,
@@ -173,31 +178,32 @@ fn list<T>(at: &At<'_>, key: &str, item: impl Fn(&At<'_>) -> Result<T>) -> Resul
 }
 
 /// Early v1 tables had no uuid; they are given the nil one, which never compares as another table.
-fn read_uuid(at: &At<'_>, version: i32) -> Result<uuid::Uuid> {
-    match at.get("table-uuid") {
-        None if version == 1 => Ok(uuid::Uuid::nil()),
-        None => Err(at.need("table-uuid").err().unwrap_or_else(|| at.wrong("a uuid"))),
-        Some(text) => uuid::Uuid::parse_str(text.string()?).map_err(|_| text.wrong("a uuid")),
+fn read_uuid(at: &At<'_>, v1: bool) -> Result<uuid::Uuid> {
+    if v1 && at.get("table-uuid").is_none() {
+        return Ok(uuid::Uuid::nil());
     }
+    let text = at.need("table-uuid")?;
+    uuid::Uuid::parse_str(text.string()?).map_err(|_| text.wrong("a uuid"))
 }
 
-fn read_schemas(at: &At<'_>) -> Result<(Vec<Schema>, i32)> {
-    if at.get("schemas").is_some() {
-        let schemas = list(at, "schemas", Schema::from_json)?;
-        return Ok((schemas, at.need("current-schema-id")?.int()?));
+fn read_schemas(at: &At<'_>, v1: bool) -> Result<(Vec<Schema>, i32)> {
+    if v1 && at.get("schemas").is_none() {
+        let schema = Schema::from_json(&at.need("schema")?)?;
+        let id = schema.schema_id;
+        return Ok((vec![schema], id));
     }
-    let schema = Schema::from_json(&at.need("schema")?)?;
-    let id = schema.schema_id;
-    Ok((vec![schema], id))
+    at.need("schemas")?;
+    Ok((list(at, "schemas", Schema::from_json)?, at.need("current-schema-id")?.int()?))
 }
 
-fn read_specs(at: &At<'_>) -> Result<(Vec<PartitionSpec>, i32)> {
-    if at.get("partition-specs").is_some() {
-        let specs = list(at, "partition-specs", PartitionSpec::from_json)?;
-        return Ok((specs, at.need("default-spec-id")?.int()?));
+fn read_specs(at: &At<'_>, v1: bool) -> Result<(Vec<PartitionSpec>, i32)> {
+    if v1 && at.get("partition-specs").is_none() {
+        let fields = PartitionSpec::fields_from_json(&at.need("partition-spec")?)?;
+        return Ok((vec![PartitionSpec { spec_id: 0, fields }], 0));
     }
-    let fields = PartitionSpec::fields_from_json(&at.need("partition-spec")?)?;
-    Ok((vec![PartitionSpec { spec_id: 0, fields }], 0))
+    at.need("partition-specs")?;
+    let specs = list(at, "partition-specs", PartitionSpec::from_json)?;
+    Ok((specs, at.need("default-spec-id")?.int()?))
 }
 
 fn read_refs(at: &At<'_>, current: Option<i64>) -> Result<BTreeMap<String, SnapshotRef>> {

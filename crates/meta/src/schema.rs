@@ -87,8 +87,8 @@ impl Field {
         let mut json = json!({
             "id": self.id,
             "name": self.name,
-            "required": self.required,
             "type": self.field_type.to_json(),
+            "required": self.required,
         });
         let extras = [
             ("doc", self.doc.as_ref().map(|doc| json!(doc))),
@@ -144,16 +144,7 @@ impl Schema {
                 ));
             }
         }
-        let mut names = std::collections::BTreeSet::new();
-        for field in &self.fields {
-            if !names.insert(&field.name) {
-                return Err(Error::invalid(
-                    format!("a schema with two columns named {:?}", field.name),
-                    "names are unique among siblings",
-                ));
-            }
-        }
-        Ok(())
+        check_names(&self.fields)
     }
 
     /// Reads a schema from its JSON form. A v1 schema may lack `schema-id`: it is 0.
@@ -178,6 +169,30 @@ impl Schema {
             "schema-id": self.schema_id,
             "identifier-field-ids": self.identifier_field_ids,
         })
+    }
+}
+
+/// Names are unique among siblings, at every depth.
+fn check_names(fields: &[Field]) -> Result<()> {
+    let mut names = std::collections::BTreeSet::new();
+    for field in fields {
+        if !names.insert(&field.name) {
+            return Err(Error::invalid(
+                format!("a schema with two columns named {:?}", field.name),
+                "names are unique among siblings",
+            ));
+        }
+        check_type(&field.field_type)?;
+    }
+    Ok(())
+}
+
+fn check_type(field_type: &Type) -> Result<()> {
+    match field_type {
+        Type::Primitive(_) => Ok(()),
+        Type::Struct(fields) => check_names(fields),
+        Type::List(list) => check_type(&list.element),
+        Type::Map(map) => check_type(&map.key).and_then(|()| check_type(&map.value)),
     }
 }
 

@@ -14,7 +14,7 @@
 //! tag stands still.
 
 use crate::json::At;
-use crate::{Location, Result};
+use crate::{Error, Location, Result};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -107,19 +107,18 @@ impl Summary {
     }
 
     fn from_json(at: &At<'_>) -> Result<Summary> {
-        let operation = at.need("operation")?;
         let mut properties = at.strings()?;
-        properties.remove("operation");
-        Ok(Summary {
-            operation: match operation.string()? {
-                "append" => Operation::Append,
-                "replace" => Operation::Replace,
-                "overwrite" => Operation::Overwrite,
-                "delete" => Operation::Delete,
-                _ => return Err(operation.wrong("append, replace, overwrite or delete")),
-            },
-            properties,
-        })
+        let operation = match properties.remove("operation").as_deref() {
+            Some("append") => Operation::Append,
+            Some("replace") => Operation::Replace,
+            // Old writers left it out; an overwrite is the kind that promises nothing.
+            Some("overwrite") | None => Operation::Overwrite,
+            Some("delete") => Operation::Delete,
+            Some(_) => {
+                return Err(at.need("operation")?.wrong("append, replace, overwrite or delete"));
+            }
+        };
+        Ok(Summary { operation, properties })
     }
 }
 
@@ -137,6 +136,13 @@ impl Snapshot {
     /// Reads a snapshot from its JSON form. A snapshot of format version 1 may lack the summary and
     /// the sequence number: it counts as an overwrite numbered 0.
     pub fn from_json(at: &At<'_>) -> Result<Snapshot> {
+        if at.get("manifest-list").is_none() && at.get("manifests").is_some() {
+            return Err(Error::unsupported(
+                format!("the list of manifests inside {}", at.path()),
+                "only the earliest writers of version 1 made no manifest list; commit once with the \
+                 engine that wrote the table, and expire that snapshot",
+            ));
+        }
         let mut extra = at.object()?.clone();
         extra.retain(|key, _| !KNOWN.contains(&key.as_str()));
         Ok(Snapshot {

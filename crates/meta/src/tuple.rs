@@ -11,7 +11,7 @@
 
 use crate::avro::{Cursor, Field, Logical, Node, Step, put_bytes, put_long};
 use crate::data_file::DataFile;
-use crate::partition::{PartitionField, PartitionSpec, Tuple};
+use crate::partition::{PartitionField, PartitionSpec, Transform, Tuple};
 use crate::types::Primitive;
 use crate::value::{Value, decimal_from_bytes, decimal_to_bytes};
 use crate::{Error, Result};
@@ -28,6 +28,12 @@ pub(crate) fn decode(cursor: &mut Cursor<'_>, node: &Node, spec: &PartitionSpec)
         match place.and_then(|place| tuple.get_mut(place)) {
             Some(slot) => *slot = cursor.optional(node, value)?,
             None => cursor.skip(node)?,
+        }
+    }
+    // Some writers, old ones and DuckDB, write a day as a plain int.
+    for (slot, field) in tuple.iter_mut().zip(&spec.fields) {
+        if let (Some(Value::Int(day)), Transform::Day) = (&*slot, &field.transform) {
+            *slot = Some(Value::Date(*day));
         }
     }
     Ok(tuple)
@@ -54,10 +60,14 @@ fn value(cursor: &mut Cursor<'_>, node: &Node) -> Step<Value> {
                 None => return cursor.fault("a decimal of 1 to 16 bytes"),
             }
         }
-        Node::Fixed(16, Logical::Uuid) => match uuid::Uuid::from_slice(cursor.bytes(node)?) {
-            Ok(uuid) => Value::Uuid(uuid),
-            Err(_) => return cursor.fault("a uuid of 16 bytes"),
-        },
+        Node::Fixed(16, Logical::Uuid) | Node::Bytes(Logical::Uuid) => {
+            let bytes = cursor.bytes(node)?;
+            // Iceberg's uuid is 16 bytes, Avro's own is text.
+            match uuid::Uuid::from_slice(bytes).or_else(|_| uuid::Uuid::try_parse_ascii(bytes)) {
+                Ok(uuid) => Value::Uuid(uuid),
+                Err(_) => return cursor.fault("a uuid of 16 bytes"),
+            }
+        }
         Node::Bytes(_) => Value::Binary(cursor.bytes(node)?.to_vec()),
         Node::Fixed(..) => Value::Fixed(cursor.bytes(node)?.to_vec()),
         _ => return cursor.fault("a primitive partition value"),
@@ -79,11 +89,12 @@ pub(crate) fn check(file: &DataFile, types: &[Primitive]) -> Result<()> {
     Ok(())
 }
 
-/// Whether `value` can stand in a field of type `want`. A day is a date or, from older writers,
-/// an int.
+/// Whether `value` can stand in a field of type `want`, as it is or promoted.
 fn fits(value: &Value, want: Primitive) -> bool {
     match (value, want) {
-        (Value::Int(_), Primitive::Date) | (Value::Date(_), Primitive::Int) => true,
+        (Value::Int(_), Primitive::Date) => true,
+        (Value::Timestamp(_), Primitive::Timestamptz) => true, // as iceberg-rust writes them
+        (Value::TimestampNs(_), Primitive::TimestamptzNs) => true,
         (Value::Int(_), Primitive::Long) | (Value::Float(_), Primitive::Double) => true,
         (Value::Fixed(v), Primitive::Fixed(length)) => v.len() == length as usize,
         (Value::Decimal(v, a), Primitive::Decimal { precision, scale }) => {

@@ -97,12 +97,19 @@ pub fn apply(
     let surplus = metadata.metadata_log.len().saturating_sub(usize::try_from(keep).unwrap_or(1));
     metadata.metadata_log.drain(..surplus);
     metadata.check().map_err(|broken| {
-        Error::invalid(format!("the change of {}", broken.at), format!("{broken:?}"))
+        let why = format!("expected {}, found {}", broken.want, broken.got);
+        Error::invalid(format!("the change of {}", broken.at), why)
     })?;
     Ok(metadata)
 }
 
 fn add_snapshot(metadata: &mut TableMetadata, snapshot: &Snapshot) -> Result<()> {
+    if metadata.format_version > 2 {
+        return Err(Error::unsupported(
+            "adding a snapshot to a table of format version 3",
+            "its rows need row ids, which are not assigned yet",
+        ));
+    }
     if metadata.snapshot(snapshot.snapshot_id).is_some() {
         return Err(Error::invalid(
             format!("adding snapshot {}", snapshot.snapshot_id),
@@ -137,7 +144,7 @@ fn set_ref(
     };
     let timestamp_ms = if added { snapshot.timestamp_ms } else { metadata.last_updated_ms };
     let mut reference = reference.clone();
-    if let Some(old) = metadata.refs.get(name) {
+    if let Some(old) = metadata.refs.get(name).filter(|old| old.kind == reference.kind) {
         reference.min_snapshots_to_keep =
             reference.min_snapshots_to_keep.or(old.min_snapshots_to_keep);
         reference.max_snapshot_age_ms = reference.max_snapshot_age_ms.or(old.max_snapshot_age_ms);

@@ -19,9 +19,11 @@
 //! four bytes under `long` are an int, four bytes under `double` a float.
 
 use crate::types::Primitive;
+use std::cmp::Ordering;
+use std::mem::{Discriminant, discriminant};
 
 /// A value of a primitive type.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Value {
     /// `boolean`
     Boolean(bool),
@@ -59,26 +61,59 @@ pub enum Value {
 
 impl Value {
     /// Compares two values of one type, as bounds are compared: floats by `totalOrder`, so that -0.0
-    /// is below 0.0; text by its UTF-8 bytes, which is by code point; bytes unsigned. Values of
-    /// different types are equal, which no caller relies on.
-    pub fn order(&self, other: &Value) -> std::cmp::Ordering {
+    /// is below 0.0 and NaN above all; text by its UTF-8 bytes, which is by code point; bytes
+    /// unsigned. A value from before a promotion compares with the wider ones. Values of different
+    /// types are equal here, which no caller relies on.
+    pub fn order(&self, other: &Value) -> Ordering {
         match (self, other) {
-            (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
-            (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
             (Value::Boolean(a), Value::Boolean(b)) => a.cmp(b),
-            (Value::Int(a), Value::Int(b)) | (Value::Date(a), Value::Date(b)) => a.cmp(b),
-            (Value::Long(a), Value::Long(b))
-            | (Value::Time(a), Value::Time(b))
-            | (Value::Timestamp(a), Value::Timestamp(b))
-            | (Value::Timestamptz(a), Value::Timestamptz(b))
-            | (Value::TimestampNs(a), Value::TimestampNs(b))
-            | (Value::TimestamptzNs(a), Value::TimestamptzNs(b)) => a.cmp(b),
             (Value::Decimal(a, _), Value::Decimal(b, _)) => a.cmp(b),
             (Value::String(a), Value::String(b)) => a.cmp(b),
             (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
             (Value::Fixed(a), Value::Fixed(b)) | (Value::Binary(a), Value::Binary(b)) => a.cmp(b),
-            _ => std::cmp::Ordering::Equal,
+            _ => match (self.integer(), other.integer(), self.float(), other.float()) {
+                (Some(a), Some(b), ..) => a.cmp(&b),
+                (.., Some(a), Some(b)) => a.total_cmp(&b),
+                _ => Ordering::Equal,
+            },
         }
+    }
+
+    /// The number behind an integer, a date or a time.
+    fn integer(&self) -> Option<i64> {
+        match self {
+            Value::Int(v) | Value::Date(v) => Some(i64::from(*v)),
+            Value::Long(v)
+            | Value::Time(v)
+            | Value::Timestamp(v)
+            | Value::Timestamptz(v)
+            | Value::TimestampNs(v)
+            | Value::TimestamptzNs(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The number behind a float or a double; there is one NaN.
+    fn float(&self) -> Option<f64> {
+        let number = match self {
+            Value::Float(v) => f64::from(*v),
+            Value::Double(v) => *v,
+            _ => return None,
+        };
+        Some(if number.is_nan() { f64::NAN } else { number })
+    }
+
+    /// The type, narrow ones taken for what they can be promoted to, and timestamps for one whether
+    /// zoned or not: within one partition field they cannot mix, but iceberg-rust's manifests do not
+    /// tell them apart.
+    fn family(&self) -> Discriminant<Value> {
+        discriminant(match self {
+            Value::Int(_) => &Value::Long(0),
+            Value::Float(_) => &Value::Double(0.0),
+            Value::Timestamptz(_) => &Value::Timestamp(0),
+            Value::TimestamptzNs(_) => &Value::TimestampNs(0),
+            value => value,
+        })
     }
 
     /// The binary form.
@@ -106,21 +141,22 @@ impl Value {
     /// is ignored by its reader.
     pub fn from_bytes(primitive: Primitive, bytes: &[u8]) -> Option<Value> {
         let int = || Some(i32::from_le_bytes(bytes.try_into().ok()?));
-        let long = || match bytes.len() {
-            4 => int().map(i64::from),
-            _ => Some(i64::from_le_bytes(bytes.try_into().ok()?)),
+        let long = || Some(i64::from_le_bytes(bytes.try_into().ok()?));
+        // Four bytes under a wider type: an int under `long`, under a timestamp a date, whose days
+        // are counted in the timestamp's unit.
+        let widened = |units: i64| match bytes.len() {
+            4 => i64::from(int()?).checked_mul(units),
+            _ => long(),
         };
         let float = || Some(f32::from_le_bytes(bytes.try_into().ok()?));
         Some(match primitive {
             Primitive::Boolean => Value::Boolean(*bytes.first()? != 0),
             Primitive::Int => Value::Int(int()?),
             Primitive::Date => Value::Date(int()?),
-            Primitive::Long => Value::Long(long()?),
+            Primitive::Long => Value::Long(widened(1)?),
             Primitive::Time => Value::Time(long()?),
-            Primitive::Timestamp => Value::Timestamp(promoted_date(bytes, 1_000_000, long()?)?),
-            Primitive::TimestampNs => {
-                Value::TimestampNs(promoted_date(bytes, 1_000_000_000, long()?)?)
-            }
+            Primitive::Timestamp => Value::Timestamp(widened(86_400_000_000)?),
+            Primitive::TimestampNs => Value::TimestampNs(widened(86_400_000_000_000)?),
             Primitive::Timestamptz => Value::Timestamptz(long()?),
             Primitive::TimestamptzNs => Value::TimestamptzNs(long()?),
             Primitive::Float => Value::Float(float()?),
@@ -140,11 +176,15 @@ impl Value {
     }
 }
 
-/// A timestamp bound of four bytes was written when the column was still a date: count its days in
-/// the unit of the timestamp, `second` units each second.
-fn promoted_date(bytes: &[u8], second: i64, value: i64) -> Option<i64> {
-    if bytes.len() == 4 { value.checked_mul(86_400)?.checked_mul(second) } else { Some(value) }
+/// Equal as partition values are: NaN is NaN, -0.0 is not 0.0, and a value from before a promotion
+/// is the wider one, so that a delete finds the files of its partition.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        self.family() == other.family() && self.order(other) == Ordering::Equal
+    }
 }
+
+impl Eq for Value {}
 
 /// Big-endian two's complement in as few bytes as hold the value: 0 is one byte, 128 is two.
 pub fn decimal_to_bytes(unscaled: i128) -> Vec<u8> {

@@ -1,0 +1,186 @@
+//! Orphans: files in a table's folder that no snapshot needs.
+//!
+//! They come from writers that died before their commit, and from expiry that only forgot. Finding
+//! them is a subtraction, and the order of its two halves matters:
+//!
+//! ```text
+//!   1  list the folder                       what is there
+//!   2  load the table, follow every path     what is needed
+//!   3  orphans = there - needed - too young  what may go
+//!   4  load the table again, delete those that it still does not need
+//! ```
+//!
+//! A file that is committed between 1 and 2 is found needed. The other way round it would be listed,
+//! not yet known, and deleted alive. A file that a writer has finished and not committed yet is in no
+//! metadata at all: only its age tells it from garbage. That is why the default age is three days,
+//! longer than any write lasts, and why an age of zero is for a table that nobody is writing to.
+//!
+//! # When it refuses
+//!
+//! The subtraction is right only if both halves spell locations alike. So nothing is planned when
+//! a needed file is not in the listing, when a file to delete has the name of a needed one in
+//! another place (a link, a moved table), or when another table of the catalog shares the folder.
+
+use crate::reach::{self, Kind};
+use crate::{Error, Result};
+use catalog::{Table, Warehouse};
+use meta::Location;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How old a file must be to be taken for an orphan, unless the caller says otherwise: three days.
+pub const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+
+/// A file that nobody needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// Where it lies.
+    pub path: Location,
+    /// Its length in bytes.
+    pub size: u64,
+    /// How long ago it was written, in milliseconds.
+    pub age_ms: i64,
+    /// Whether it lies under `metadata/`; else it held rows.
+    pub metadata: bool,
+}
+
+/// What would be deleted, and what was spared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The files to delete, by path.
+    pub orphans: Vec<Orphan>,
+    /// Files that nobody needs yet, and that are too young to say so.
+    pub too_young: Vec<Orphan>,
+    /// How many files of the folder are needed.
+    pub needed: usize,
+}
+
+impl Plan {
+    /// The orphans that held rows.
+    pub fn data(&self) -> impl Iterator<Item = &Orphan> {
+        self.orphans.iter().filter(|orphan| !orphan.metadata)
+    }
+
+    /// The orphans among the metadata: manifests, manifest lists, metadata files.
+    pub fn metadata(&self) -> impl Iterator<Item = &Orphan> {
+        self.orphans.iter().filter(|orphan| orphan.metadata)
+    }
+}
+
+/// Finds the orphans of a table that are older than `older_than_ms` milliseconds. Deletes nothing.
+///
+/// # Errors
+/// [`Error::Invalid`] when the locations do not agree or the folder is shared (see the module's
+/// head); otherwise what the store and the catalog say.
+pub fn plan(warehouse: &Warehouse, table: &Table, older_than_ms: i64) -> Result<Plan> {
+    let store = warehouse.store.as_ref();
+    let root = table.metadata.location.clone();
+    refuse_shared(warehouse, table)?;
+    let now_ms = warehouse.stamp.now_ms();
+    let listed = store.list(root.normal())?;
+    // Loaded after the listing, whatever the caller held.
+    let table = warehouse.catalog.load_table(&table.ident)?;
+    let needed = reach::reachable(store, &table)?;
+    let there: BTreeSet<_> = listed
+        .iter()
+        .map(|file| Location::parse(&file.path))
+        .collect::<std::result::Result<_, _>>()?;
+    refuse_disagreement(&root, &table, &needed, &there)?;
+    let metadata_folder = root.join("metadata")?;
+    let mut plan = Plan::default();
+    for file in listed {
+        let path = Location::parse(&file.path)?;
+        if needed.contains_key(&path) {
+            plan.needed += 1;
+            continue;
+        }
+        let metadata = metadata_folder.holds(&path);
+        let age_ms = now_ms.saturating_sub(file.modified_ms).max(0);
+        let orphan = Orphan { path, size: file.size, age_ms, metadata };
+        if age_ms >= older_than_ms {
+            plan.orphans.push(orphan);
+        } else {
+            plan.too_young.push(orphan);
+        }
+    }
+    let names: BTreeSet<_> = needed.keys().map(Location::name).collect();
+    if let Some(double) = plan.orphans.iter().find(|orphan| names.contains(orphan.path.name())) {
+        return Err(Error::invalid(
+            format!("taking {} for an orphan", double.path),
+            "a needed file has the same name in another place: the table may have been moved or \
+             be reached through a link. Name the table by the location in its metadata",
+        ));
+    }
+    Ok(plan)
+}
+
+/// Deletes the plan's orphans that the table, loaded once more, still does not need. Returns them.
+///
+/// # Errors
+/// What the store and the catalog say. Files that are gone already are passed over.
+pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Vec<Orphan>> {
+    let store = warehouse.store.as_ref();
+    let table = warehouse.catalog.load_table(&table.ident)?;
+    let needed = reach::reachable(store, &table)?;
+    let mut deleted = Vec::new();
+    for orphan in &plan.orphans {
+        if needed.contains_key(&orphan.path) || !table.metadata.location.holds(&orphan.path) {
+            continue;
+        }
+        match store.delete(orphan.path.normal()) {
+            Ok(()) => deleted.push(orphan.clone()),
+            Err(store::Error::NotFound { .. }) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(deleted)
+}
+
+/// No other table of the catalog may lie in, around or at the same folder.
+fn refuse_shared(warehouse: &Warehouse, table: &Table) -> Result<()> {
+    let root = &table.metadata.location;
+    for namespace in warehouse.catalog.list_namespaces()? {
+        for ident in warehouse.catalog.list_tables(&namespace)? {
+            if ident == table.ident {
+                continue;
+            }
+            let other = warehouse.catalog.load_table(&ident).map_err(|e| {
+                let why = format!("the table {ident} may share its folder, and does not load: {e}");
+                Error::invalid(format!("looking for orphans of {}", table.ident), why)
+            })?;
+            let theirs = &other.metadata.location;
+            if root.holds(theirs) || theirs.holds(root) {
+                return Err(Error::invalid(
+                    format!("looking for orphans of {}", table.ident),
+                    format!("the table {ident} lies in {theirs}, which shares the folder {root}"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every file that the current state needs below the root must be in the listing.
+fn refuse_disagreement(
+    root: &Location,
+    table: &Table,
+    needed: &BTreeMap<Location, Kind>,
+    there: &BTreeSet<Location>,
+) -> Result<()> {
+    let may_be_gone = |path: &Location, kind: &Kind| {
+        // Older metadata files are deleted by some writers, and a hint is rarely there.
+        matches!(kind, Kind::Metadata | Kind::Statistics) && *path != table.metadata_location
+    };
+    let missing = needed
+        .iter()
+        .find(|(path, kind)| root.holds(path) && !there.contains(path) && !may_be_gone(path, kind));
+    match missing {
+        None => Ok(()),
+        Some((path, _)) => Err(Error::invalid(
+            format!("looking for orphans in {root}"),
+            format!(
+                "the table needs {path}, and the listing does not show it. Either it is lost (see \
+                 `kiosko check`) or locations are spelled differently here; nothing was planned"
+            ),
+        )),
+    }
+}
