@@ -37,6 +37,7 @@ pub enum Command {
     #[command(subcommand)]
     Project(Project),
     /// List the tables of the catalog
+    #[command(after_help = "Example: kiosko --catalog sqlite:///kiosko_catalog.db tables")]
     Tables(Output),
     /// Draw a table as it is: pointer, snapshots, manifests, data files
     #[command(after_help = "Example: kiosko tree kiosko.dim_product")]

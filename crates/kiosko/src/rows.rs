@@ -38,7 +38,7 @@ fn value(column: &dyn Array, row: usize) -> Result<Value> {
         DataType::Boolean => json!(column.as_boolean().value(row)),
         DataType::Int32 => json!(column.as_primitive::<Int32Type>().value(row)),
         DataType::Int64 => json!(column.as_primitive::<Int64Type>().value(row)),
-        DataType::Float32 => float(f64::from(column.as_primitive::<Float32Type>().value(row))),
+        DataType::Float32 => float(shortest(column.as_primitive::<Float32Type>().value(row))),
         DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),
         DataType::Utf8 => json!(column.as_string::<i32>().value(row)),
         DataType::Binary => json!(hex(column.as_binary::<i32>().value(row))),
@@ -95,6 +95,11 @@ fn float(value: f64) -> Value {
         f64::NEG_INFINITY => json!("-Infinity"),
         v => json!(v),
     }
+}
+
+/// 1.1 for the float nearest to it, not the 1.100000023841858 that it widens to.
+fn shortest(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
 }
 
 fn hex(bytes: &[u8]) -> String {

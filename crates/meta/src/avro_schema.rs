@@ -187,4 +187,3 @@ fn logical(json: &Json) -> Option<Logical> {
         _ => return None,
     })
 }
-

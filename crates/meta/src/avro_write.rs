@@ -101,4 +101,3 @@ pub fn put_array<T>(
     }
     put_long(out, 0);
 }
-

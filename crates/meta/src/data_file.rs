@@ -25,8 +25,8 @@
 //!     145 content_size_in_bytes long                             -    -   opt
 //! ```
 //!
-//! The maps go from a column's field id to a count or a bound ([`Value`]'s binary form). For the four
-//! products of the shop:
+//! The maps go from a column's field id to a count or a bound (the binary form of [`crate::value`]).
+//! For the four products of the shop:
 //!
 //! ```text
 //!   record_count 4   value_counts {1: 4, 2: 4, 3: 4, 4: 4}   null_value_counts {1: 0, ...}

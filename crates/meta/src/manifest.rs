@@ -164,8 +164,7 @@ fn inherit(
     if entry.sequence_number.is_none() || entry.file_sequence_number.is_none() {
         return cursor.fault("fields 3 and 4: an existing or deleted entry carries both numbers");
     }
-    if let (true, None, Some(next)) =
-        (entry.is_live(), entry.data_file.first_row_id, *next_row_id)
+    if let (true, None, Some(next)) = (entry.is_live(), entry.data_file.first_row_id, *next_row_id)
     {
         entry.data_file.first_row_id = Some(next);
         *next_row_id = next.checked_add(entry.data_file.record_count);
@@ -175,7 +174,8 @@ fn inherit(
 
 /// The partition spec in a manifest's header.
 fn header_spec(name: &str, file: &avro::File<'_>) -> Result<PartitionSpec> {
-    let wrong = |got: String| Error::corrupt(name, "header, key partition-spec", "a JSON list", got);
+    let wrong =
+        |got: String| Error::corrupt(name, "header, key partition-spec", "a JSON list", got);
     let text = file.metadata("partition-spec").ok_or_else(|| wrong("nothing".into()))?;
     let json: Json = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let id = file.metadata("partition-spec-id").unwrap_or("0");
@@ -233,7 +233,10 @@ impl ManifestWriter<'_> {
             }
             if entry.data_file.needs_v3() {
                 return Err(Error::unsupported(
-                    format!("writing the row ids or the deletion vector {}", entry.data_file.file_path),
+                    format!(
+                        "writing the row ids or the deletion vector {}",
+                        entry.data_file.file_path
+                    ),
                     "a manifest of format version 2 has no place for them",
                 ));
             }

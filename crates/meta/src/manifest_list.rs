@@ -88,7 +88,8 @@ impl Counts {
     pub fn of(entries: &[ManifestEntry]) -> Counts {
         let count = |status| {
             let of_status = entries.iter().filter(|entry| entry.status == status);
-            let rows: i64 = of_status.clone().map(|entry| entry.data_file.record_count).sum();
+            let rows = of_status.clone().map(|entry| entry.data_file.record_count);
+            let rows = rows.fold(0, i64::saturating_add);
             (Some(i32::try_from(of_status.count()).unwrap_or(i32::MAX)), Some(rows))
         };
         let (added_files, added_rows) = count(Status::Added);

@@ -51,11 +51,12 @@ impl Requirement {
             Requirement::AssertTableUuid(_) => Ok(()),
             Requirement::AssertRefSnapshotId(name, want) => {
                 let is = metadata.refs.get(name).map(|reference| reference.snapshot_id);
-                let show = |id: Option<i64>| id.map_or("nothing".into(), |id| id.to_string());
+                let show =
+                    |id: Option<i64>| id.map_or("nothing".into(), |id| format!("snapshot {id}"));
                 if is == *want {
                     return Ok(());
                 }
-                Err(format!("{name} names snapshot {} now, not {}", show(is), show(*want)))
+                Err(format!("{name} names {} now, not {}", show(is), show(*want)))
             }
         }
     }

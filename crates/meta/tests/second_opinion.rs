@@ -72,6 +72,12 @@ fn they_read(bytes: &[u8]) -> Theirs {
     }
 }
 
+/// The fields of a record: of each the schema, and its value.
+type Fields = Vec<(Json, Option<Value>)>;
+
+/// A change of the fields of the record of that name.
+type Edit<'a> = &'a dyn Fn(&str, &mut Fields);
+
 impl Theirs {
     fn they_write(&self, codec: Codec) -> Vec<u8> {
         let schema = Schema::parse(&self.schema).unwrap();
@@ -87,7 +93,7 @@ impl Theirs {
 
     /// Edits the fields of every record of the schema, and the values with them; the items of maps
     /// and lists stay as they are.
-    fn edit(&mut self, edit: &dyn Fn(&str, &mut Vec<(Json, Option<Value>)>)) {
+    fn edit(&mut self, edit: Edit<'_>) {
         let schema = self.schema.clone();
         for record in &mut self.records {
             self.schema = schema.clone();
@@ -96,11 +102,7 @@ impl Theirs {
     }
 }
 
-fn edit_record(
-    schema: &mut Json,
-    value: &mut Value,
-    edit: &dyn Fn(&str, &mut Vec<(Json, Option<Value>)>),
-) {
+fn edit_record(schema: &mut Json, value: &mut Value, edit: Edit<'_>) {
     let Value::Record(values) = value else { panic!("{value:?} is no record") };
     let fields = schema["fields"].as_array().unwrap().clone();
     let mut pairs: Vec<(Json, Option<Value>)> = Vec::new();
@@ -156,7 +158,7 @@ fn they_read_every_kind_of_partition_value() {
     let Value::Record(partition) = get(&theirs.records[0], "data_file.partition") else { panic!() };
     let decimal = |value: &Value| match value {
         Value::Union(1, inner) => match &**inner {
-            Value::Decimal(decimal) => i128::from(num(decimal)),
+            Value::Decimal(decimal) => num(decimal),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
@@ -310,7 +312,7 @@ fn we_read_what_they_write() {
 #[test]
 fn order_and_names_of_fields_do_not_matter() {
     let (_, tuple) = table();
-    let turn = |_: &str, fields: &mut Vec<(Json, Option<Value>)>| {
+    let turn = |_: &str, fields: &mut Fields| {
         fields.reverse();
         for (place, (field, _)) in fields.iter_mut().enumerate() {
             field["name"] = json!(format!("field_{place}"));
@@ -340,7 +342,7 @@ fn unknown_fields_are_passed_over() {
         (json!("string"), Value::String("x".into())),
         (json!({"type": "fixed", "name": "F", "size": 5}), Value::Fixed(5, vec![1, 2, 3, 4, 5])),
     ];
-    let insert = |record: &str, fields: &mut Vec<(Json, Option<Value>)>| {
+    let insert = |record: &str, fields: &mut Fields| {
         for (index, (avro, value)) in unknown.iter().enumerate() {
             let mut avro = avro.clone();
             if let Some(name) = avro.get("name").and_then(Json::as_str).map(str::to_string) {
@@ -368,7 +370,7 @@ fn unknown_fields_are_passed_over() {
 #[test]
 fn optional_fields_may_be_missing() {
     let (_, tuple) = table();
-    let drop_optional = |record: &str, fields: &mut Vec<(Json, Option<Value>)>| {
+    let drop_optional = |record: &str, fields: &mut Fields| {
         // A partition value that is not written is null. The sequence numbers of an existing entry
         // are optional in the schema and must yet be there.
         let numbers = |field: &Json| field["field-id"] == 3 || field["field-id"] == 4;

@@ -61,22 +61,43 @@ pub fn commit(
                 }
                 warehouse.stamp.sleep(wait(warehouse, &current, tried));
                 tried += 1;
-                current = warehouse.catalog.load_table(&table.ident)?;
+                current = refresh(warehouse, operation, table)?;
             }
         }
     }
 }
 
+/// The table as it is now. A table of the same name with another uuid is a stranger, made after ours
+/// was dropped: what was meant for ours must not reach it.
+fn refresh(warehouse: &Warehouse, operation: &'static str, table: &Table) -> Result<Table> {
+    let now = warehouse.catalog.load_table(&table.ident)?;
+    if now.metadata.table_uuid == table.metadata.table_uuid {
+        return Ok(now);
+    }
+    Err(Error::Conflict {
+        operation,
+        rule: "a commit is for the table that was opened",
+        why: format!(
+            "{} was dropped and made anew: its uuid is {}, not {}",
+            table.ident, now.metadata.table_uuid, table.metadata.table_uuid
+        ),
+        ours: head(table),
+        theirs: head(&now),
+    })
+}
+
+/// The current snapshot of a table, for a message.
+fn head(table: &Table) -> String {
+    table.metadata.current_snapshot_id.map_or("none".to_string(), |id| id.to_string())
+}
+
 fn lost(operation: &'static str, table: &Table, current: &Table, why: String, tried: u64) -> Error {
-    let show = |table: &Table| {
-        table.metadata.current_snapshot_id.map_or("none".to_string(), |id| id.to_string())
-    };
     Error::Conflict {
         operation,
         rule: "a commit is given up after commit.retry.num-retries lost races",
         why: format!("{why}, and {tried} retries were lost too"),
-        ours: show(table),
-        theirs: show(current),
+        ours: head(table),
+        theirs: head(current),
     }
 }
 

@@ -158,7 +158,7 @@ pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Table> {
     commit::discard_after(warehouse, result, || files)
 }
 
-/// Writes the rows of all bins into new files, and counts them.
+/// Writes the rows of each bin into one new file, and counts them.
 fn rewrite(
     warehouse: &Warehouse,
     metadata: &TableMetadata,
@@ -166,9 +166,11 @@ fn rewrite(
     write: uuid::Uuid,
 ) -> Result<Vec<DataFile>> {
     let fields = &metadata.current_schema()?.fields;
-    let files = plan.bins.iter().flatten().cloned();
-    let rows = Batches::new(&warehouse.store, fields.clone(), files)?;
-    let added = write::data_files(warehouse, metadata, write, rows)?;
+    let bins = plan
+        .bins
+        .iter()
+        .map(|bin| Batches::new(&warehouse.store, fields.clone(), bin.iter().cloned()));
+    let added = write::one_file_each(warehouse, metadata, write, bins)?;
     let count = |files: &mut dyn Iterator<Item = &DataFile>| -> i64 {
         files.map(|file| file.record_count).sum()
     };

@@ -1,7 +1,7 @@
 //! The printer: a table as it is, from the pointer down to the rows.
 //!
 //! ```text
-//!   kiosko.dim_product
+//!   kiosko.dim_product   pointer: file:///w/kiosko/dim_product/metadata/00002-5f0c.metadata.json
 //!   └─ 00002-5f0c.metadata.json   format 2, 3 snapshots, 4 columns, main -> s3
 //!      ├─ s1 append   seq 1, 4 rows (+4)
 //!      │  └─ snap-402-0-9a2e.avro   1 manifest
@@ -64,7 +64,10 @@ pub fn draw(store: &dyn Store, table: &Table, style: Style) -> Result<Drawing> {
         files: BTreeMap::new(),
         missing: Vec::new(),
     };
-    let mut root = Node::new(table.ident.to_string());
+    let mut root = Node::new(match style.names {
+        true => format!("{}   pointer: {}", table.ident, table.metadata_location),
+        false => table.ident.to_string(),
+    });
     let metadata = &table.metadata;
     let mut top = Node::new(drawer.metadata_line(table));
     for snapshot in &metadata.snapshots {

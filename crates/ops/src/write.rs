@@ -6,11 +6,11 @@
 //!                              └── row groups ── bounds::measure ──> DataFile
 //! ```
 //!
-//! A file is finished before anything names it. A writer that fails leaves files that no metadata
-//! knows: orphans, which [`crate::orphans`] finds.
+//! A file is finished before anything names it. A writer that fails deletes what it finished; one that
+//! dies leaves files that no metadata knows: orphans, which [`crate::orphans`] finds.
 
 use crate::arrow::{arrow_schema, conform};
-use crate::{Error, Result, bounds};
+use crate::{Error, Result, bounds, commit};
 use arrow_array::{Array, Float32Array, Float64Array, RecordBatch};
 use catalog::Warehouse;
 use meta::data_file::DataFile;
@@ -39,11 +39,55 @@ pub fn data_files(
     write: Uuid,
     batches: impl Iterator<Item = Result<RecordBatch>>,
 ) -> Result<Vec<DataFile>> {
+    let target = table.number("write.target-file-size-bytes", TARGET_FILE_SIZE);
+    all_or_none(warehouse, |files| write_all(warehouse, table, write, target, batches, files))
+}
+
+/// Writes the batches of each bin into one data file, however large it becomes: for compaction, which
+/// has measured the bins. Otherwise as [`data_files`].
+///
+/// # Errors
+/// As [`data_files`].
+pub fn one_file_each<B: Iterator<Item = Result<RecordBatch>>>(
+    warehouse: &Warehouse,
+    table: &TableMetadata,
+    write: Uuid,
+    mut bins: impl Iterator<Item = Result<B>>,
+) -> Result<Vec<DataFile>> {
+    all_or_none(warehouse, |files| {
+        bins.try_for_each(|bin| write_all(warehouse, table, write, u64::MAX, bin?, files))
+    })
+}
+
+/// Deletes the files that are finished already when the next one fails.
+fn all_or_none(
+    warehouse: &Warehouse,
+    write: impl FnOnce(&mut Vec<DataFile>) -> Result<()>,
+) -> Result<Vec<DataFile>> {
+    let mut files = Vec::new();
+    match write(&mut files) {
+        Ok(()) => Ok(files),
+        Err(e) => {
+            // No metadata can name them yet.
+            let files: Vec<_> = files.into_iter().map(|file| file.file_path).collect();
+            commit::discard(warehouse, &files);
+            Err(e)
+        }
+    }
+}
+
+/// Adds to `files` what it writes: a file is begun when the one before has `target` bytes.
+fn write_all(
+    warehouse: &Warehouse,
+    table: &TableMetadata,
+    write: Uuid,
+    target: u64,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    files: &mut Vec<DataFile>,
+) -> Result<()> {
     check_supported(table)?;
     let schema = table.current_schema()?;
     let arrow = arrow_schema(&schema.fields)?;
-    let target = table.number("write.target-file-size-bytes", TARGET_FILE_SIZE);
-    let mut files = Vec::new();
     let mut open: Option<Output> = None;
     for batch in batches {
         let batch = conform(&batch?, schema, &arrow)?;
@@ -63,7 +107,7 @@ pub fn data_files(
         }
     }
     files.extend(open.map(|output| output.finish(schema)).transpose()?);
-    Ok(files)
+    Ok(())
 }
 
 fn check_supported(table: &TableMetadata) -> Result<()> {

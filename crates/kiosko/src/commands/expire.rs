@@ -13,7 +13,14 @@ pub fn run(catalog: &Opened<'_>, words: &cli::Expire) -> Result<()> {
     let plan = expire::plan(&table.metadata, &ids)?;
     let (verb, would) =
         if words.dry_run { ("would expire", "would be") } else { ("expired", "was") };
-    let after = if words.dry_run { table.clone() } else { expire::run(&warehouse, &table, &plan)? };
+    // Before anything is forgotten: where cleaning is forbidden or cannot be planned, nothing is done.
+    let surplus = match words.no_clean {
+        true => Vec::new(),
+        false => expire::surplus(&warehouse, &table, &plan)?,
+    };
+    if !words.dry_run {
+        expire::run(&warehouse, &table, &plan)?;
+    }
     for (id, why) in &plan.keep {
         print::line(format!("keep   {id}   {why}"))?;
     }
@@ -32,7 +39,7 @@ pub fn run(catalog: &Opened<'_>, words: &cli::Expire) -> Result<()> {
         ));
     }
     let cleaned = match words.dry_run {
-        true => expire::surplus(&warehouse, &after, &plan)?,
+        true => surplus,
         false => expire::clean(&warehouse, &table)?,
     };
     for file in &cleaned {

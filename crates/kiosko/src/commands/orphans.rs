@@ -12,11 +12,11 @@ pub fn run(catalog: &Opened<'_>, words: &cli::Orphans) -> Result<()> {
         print::line(format!("{}   {} bytes", orphan.path, orphan.size))?;
     }
     print::line(format!(
-        "{}: {} orphans ({}), {} of metadata ({}); {} files needed, {} too young to tell",
+        "{}: {} orphans ({}), and {} among the metadata ({}); {} files needed, {} too young to tell",
         table.ident,
-        count(plan.data()),
+        plan.data().count(),
         bytes(plan.data()),
-        count(plan.metadata()),
+        plan.metadata().count(),
         bytes(plan.metadata()),
         plan.needed,
         plan.too_young.len(),
@@ -26,11 +26,6 @@ pub fn run(catalog: &Opened<'_>, words: &cli::Orphans) -> Result<()> {
     }
     let deleted = orphans::run(&warehouse, &table, &plan)?;
     print::line(format!("{} files deleted ({})", deleted.len(), bytes(deleted.iter())))
-}
-
-fn count<'a>(orphans: impl Iterator<Item = &'a Orphan>) -> String {
-    let count = orphans.count();
-    format!("{count} file{}", if count == 1 { "" } else { "s" })
 }
 
 fn bytes<'a>(orphans: impl Iterator<Item = &'a Orphan>) -> String {

@@ -12,7 +12,8 @@ pub fn run(words: &cli::MaintainedTable) -> Result<()> {
     };
     maintained_table::run(&options, &mut std::io::stdout().lock())?;
     super::print::line(format!(
-        "\nLook inside: kiosko --catalog {}/kiosko_catalog.db tree kiosko.dim_product",
-        words.dir.display()
+        "\nLook inside:\n  cargo run -q -p kiosko -- --catalog {}/kiosko_catalog.db tree {}",
+        words.dir.display(),
+        maintained_table::DIM_PRODUCT
     ))
 }

@@ -1,0 +1,1 @@
+//! Live engines read what is written here, and write what is read here.
