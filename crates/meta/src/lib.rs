@@ -25,7 +25,7 @@
 //! 1. [`location`]: what a path is, when two are the same place
 //! 2. [`types`], [`schema`], [`value`]: columns, and single values in binary
 //! 3. [`partition`], [`sort`]: how rows are grouped and ordered
-//! 4. [`avro`]: the container of the next two
+//! 4. [`avro`]: the container of the next two; its schema and its writing are files of their own
 //! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
@@ -44,6 +44,7 @@ pub mod json;
 pub mod location;
 pub mod manifest;
 pub mod manifest_list;
+pub mod manifest_write;
 pub mod metadata;
 pub mod metadata_json;
 pub mod partition;

@@ -37,17 +37,13 @@
 //! the numbers that their file always had: deletes apply to files that are *older*, so a number that
 //! changed would bring deleted rows back, or take live ones away.
 
-use crate::avro::{self, Cursor, Field, Step, put_array, put_bytes, put_long, put_optional};
+use crate::avro::{self, Cursor, Field, Step};
 use crate::data_file::{self, DataFile};
 use crate::json::At;
-use crate::manifest_list::{ManifestContent, ManifestFile};
+use crate::manifest_list::ManifestFile;
 use crate::partition::PartitionSpec;
-use crate::schema::Schema;
-use crate::tuple;
-use crate::types::Primitive;
 use crate::{Error, Result};
 use serde_json::Value as Json;
-use std::collections::BTreeMap;
 
 /// One line of a manifest: a file, and since when it is there or gone.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,131 +181,4 @@ fn header_spec(name: &str, file: &avro::File<'_>) -> Result<PartitionSpec> {
         })?,
         fields: PartitionSpec::fields_from_json(&At::root(name, &json))?,
     })
-}
-
-/// What a manifest of format version 2 is written with.
-pub struct ManifestWriter<'a> {
-    /// The table's current schema.
-    pub schema: &'a Schema,
-    /// Every schema of the table, in which the spec's source columns are looked up.
-    pub schemas: &'a [Schema],
-    /// The partition spec of all the entries.
-    pub spec: &'a PartitionSpec,
-    /// Whether the entries are data files or delete files.
-    pub content: ManifestContent,
-}
-
-impl ManifestWriter<'_> {
-    /// Encodes the manifest. `sync` is 16 bytes of chance.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] when the type of a partition value is not known, or an entry carries
-    /// what only version 3 has; [`Error::Invalid`] when an entry contradicts its tuple or lacks a
-    /// number it must carry.
-    pub fn encode(&self, entries: &[ManifestEntry], sync: [u8; 16]) -> Result<Vec<u8>> {
-        let types = self.spec.tuple_types(self.schemas)?;
-        let schema = entry_schema(self.spec, &types);
-        let (schema_json, fields_json) =
-            (self.schema.to_json().to_string(), self.spec.fields_to_json().to_string());
-        let header = [
-            ("schema", schema_json.as_str()),
-            ("schema-id", &self.schema.schema_id.to_string()),
-            ("partition-spec", fields_json.as_str()),
-            ("partition-spec-id", &self.spec.spec_id.to_string()),
-            ("format-version", "2"),
-            ("content", self.content.as_str()),
-        ];
-        let mut writer = avro::Writer::new(&schema, &header, sync);
-        for entry in entries {
-            let numbered = entry.sequence_number.is_some() && entry.file_sequence_number.is_some();
-            if entry.status != Status::Added && !numbered {
-                return Err(Error::invalid(
-                    format!(
-                        "an unnumbered {:?} entry for {}",
-                        entry.status, entry.data_file.file_path
-                    ),
-                    "existing and deleted entries carry both sequence numbers",
-                ));
-            }
-            if entry.data_file.needs_v3() {
-                return Err(Error::unsupported(
-                    format!(
-                        "writing the row ids or the deletion vector {}",
-                        entry.data_file.file_path
-                    ),
-                    "a manifest of format version 2 has no place for them",
-                ));
-            }
-            tuple::check(&entry.data_file, &types)?;
-            writer.record(|out| encode_entry(out, entry, &types));
-        }
-        Ok(writer.finish())
-    }
-}
-
-fn encode_entry(out: &mut Vec<u8>, entry: &ManifestEntry, types: &[Primitive]) {
-    put_long(
-        out,
-        match entry.status {
-            Status::Existing => 0,
-            Status::Added => 1,
-            Status::Deleted => 2,
-        },
-    );
-    put_optional(out, Some(entry.snapshot_id), put_long);
-    put_optional(out, entry.sequence_number, put_long);
-    put_optional(out, entry.file_sequence_number, put_long);
-    encode_data_file(out, &entry.data_file, types);
-}
-
-fn encode_data_file(out: &mut Vec<u8>, file: &DataFile, types: &[Primitive]) {
-    put_long(out, i64::from(file.content.code()));
-    put_bytes(out, file.file_path.as_str().as_bytes());
-    put_bytes(out, file.file_format.as_bytes());
-    for (value, primitive) in file.partition.iter().zip(types) {
-        put_optional(out, value.as_ref(), |out, value| tuple::put(out, value, *primitive));
-    }
-    put_long(out, file.record_count);
-    put_long(out, file.file_size_in_bytes);
-    for map in
-        [&file.column_sizes, &file.value_counts, &file.null_value_counts, &file.nan_value_counts]
-    {
-        put_map(out, map, |out, count| put_long(out, *count));
-    }
-    for map in [&file.lower_bounds, &file.upper_bounds] {
-        put_map(out, map, |out, bound| put_bytes(out, bound));
-    }
-    put_optional(out, file.key_metadata.as_deref(), put_bytes);
-    put_optional(out, file.split_offsets.as_ref(), |out, offsets| {
-        put_array(out, offsets.iter(), |out, offset| put_long(out, *offset));
-    });
-    put_optional(out, file.equality_ids.as_ref(), |out, ids| {
-        put_array(out, ids.iter(), |out, id| put_long(out, i64::from(*id)));
-    });
-    put_optional(out, file.sort_order_id, |out, id| put_long(out, i64::from(id)));
-    put_optional(out, file.referenced_data_file.as_deref(), |out, path| {
-        put_bytes(out, path.as_bytes());
-    });
-}
-
-/// A map is an array of key and value. It is written also when empty, because PyIceberg's
-/// `inspect.entries` refuses null.
-fn put_map<T>(out: &mut Vec<u8>, map: &BTreeMap<i32, T>, put: impl Fn(&mut Vec<u8>, &T)) {
-    put_optional(out, Some(map), |out, map| {
-        put_array(out, map.iter(), |out, (key, value)| {
-            put_long(out, i64::from(*key));
-            put(out, value);
-        });
-    });
-}
-
-/// The Avro schema of an entry of format version 2, around the partition struct of `spec`.
-fn entry_schema(spec: &PartitionSpec, types: &[Primitive]) -> String {
-    let partition: Vec<String> = spec
-        .fields
-        .iter()
-        .zip(types)
-        .map(|(field, primitive)| tuple::field_schema(field, *primitive))
-        .collect();
-    include_str!("manifest_entry_v2.avsc").replace("\"PARTITION\"", &partition.join(","))
 }

@@ -34,9 +34,6 @@
 
 use crate::avro::{self, Cursor, Field, Node, Step, put_array, put_bytes, put_long, put_optional};
 use crate::data_file;
-use crate::manifest::{ManifestEntry, Status};
-use crate::partition::PartitionSpec;
-use crate::value::Value;
 use crate::{Location, Result};
 
 /// One line of a manifest list: a manifest, and what is in it.
@@ -83,29 +80,6 @@ pub struct Counts {
     pub deleted_rows: Option<i64>,
 }
 
-impl Counts {
-    /// Counts the entries of a manifest.
-    pub fn of(entries: &[ManifestEntry]) -> Counts {
-        let count = |status| {
-            let of_status = entries.iter().filter(|entry| entry.status == status);
-            let rows = of_status.clone().map(|entry| entry.data_file.record_count);
-            let rows = rows.fold(0, i64::saturating_add);
-            (Some(i32::try_from(of_status.count()).unwrap_or(i32::MAX)), Some(rows))
-        };
-        let (added_files, added_rows) = count(Status::Added);
-        let (existing_files, existing_rows) = count(Status::Existing);
-        let (deleted_files, deleted_rows) = count(Status::Deleted);
-        Counts {
-            added_files,
-            existing_files,
-            deleted_files,
-            added_rows,
-            existing_rows,
-            deleted_rows,
-        }
-    }
-}
-
 /// What the files of a manifest have in one partition field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldSummary {
@@ -143,54 +117,6 @@ impl ManifestFile {
     pub fn may_be_live(&self) -> bool {
         self.counts.added_files != Some(0) || self.counts.existing_files != Some(0)
     }
-
-    /// Describes a manifest that was just written by snapshot `snapshot_id`, whose commit is to get
-    /// `sequence_number`.
-    pub fn describe(
-        manifest_path: Location,
-        manifest_length: i64,
-        spec: &PartitionSpec,
-        content: ManifestContent,
-        (snapshot_id, sequence_number): (i64, i64),
-        entries: &[ManifestEntry],
-    ) -> ManifestFile {
-        let live = entries.iter().filter(|entry| entry.is_live());
-        let numbers = live.map(|entry| entry.sequence_number.unwrap_or(sequence_number));
-        ManifestFile {
-            manifest_path,
-            manifest_length,
-            partition_spec_id: spec.spec_id,
-            content,
-            sequence_number,
-            min_sequence_number: numbers.min().unwrap_or(sequence_number),
-            added_snapshot_id: snapshot_id,
-            counts: Counts::of(entries),
-            partitions: Some(summaries(spec, entries)),
-            key_metadata: None,
-            first_row_id: None,
-        }
-    }
-}
-
-/// One summary for each field of the spec, over all entries.
-fn summaries(spec: &PartitionSpec, entries: &[ManifestEntry]) -> Vec<FieldSummary> {
-    (0..spec.fields.len())
-        .map(|place| {
-            let values = || entries.iter().map(|e| e.data_file.partition.get(place)?.as_ref());
-            let is_nan = |value: &Value| match value {
-                Value::Float(v) => v.is_nan(),
-                Value::Double(v) => v.is_nan(),
-                _ => false,
-            };
-            let bounded = || values().flatten().filter(|value| !is_nan(value));
-            FieldSummary {
-                contains_null: values().any(|value| value.is_none()),
-                contains_nan: Some(values().flatten().any(is_nan)),
-                lower_bound: bounded().min_by(|a, b| a.order(b)).map(Value::to_bytes),
-                upper_bound: bounded().max_by(|a, b| a.order(b)).map(Value::to_bytes),
-            }
-        })
-        .collect()
 }
 
 /// Reads the manifest list `bytes`; `name` is for messages.

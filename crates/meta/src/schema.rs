@@ -233,5 +233,10 @@ mod tests {
         let json = json!({"fields": [field, field]});
         let error = Schema::from_json(&At::root("v1.metadata.json", &json)).unwrap_err();
         assert!(error.to_string().contains("field id 1 twice"), "{error}");
+
+        let field = |id| Field::optional(id, "x", Primitive::Int);
+        let inner = Type::Struct(vec![field(3), field(4)]);
+        let outer = Field { field_type: inner, ..field(1) };
+        assert!(Schema::new(vec![outer]).check().unwrap_err().to_string().contains("\"x\""));
     }
 }

@@ -10,11 +10,10 @@
 //! alphabet, the true one beside it as `iceberg-field-name`; readers go by the id.
 
 use crate::avro::{Cursor, Field, Logical, Node, Step, put_bytes, put_long};
-use crate::data_file::DataFile;
 use crate::partition::{PartitionField, PartitionSpec, Transform, Tuple};
 use crate::types::Primitive;
 use crate::value::{Value, decimal_from_bytes, decimal_to_bytes};
-use crate::{Error, Result};
+use crate::{Error, Location, Result};
 use serde_json::{Value as Json, json};
 
 /// Reads a partition tuple: the values of the spec's fields by their ids, in the spec's order.
@@ -75,14 +74,14 @@ fn value(cursor: &mut Cursor<'_>, node: &Node) -> Step<Value> {
 }
 
 /// Checks that a file's tuple has a fitting value for each field of its spec.
-pub(crate) fn check(file: &DataFile, types: &[Primitive]) -> Result<()> {
+pub(crate) fn check(file: &Location, tuple: &Tuple, types: &[Primitive]) -> Result<()> {
     let fit = |(value, want): (&Option<Value>, &Primitive)| {
         value.as_ref().is_none_or(|value| fits(value, *want))
     };
-    if file.partition.len() != types.len() || !file.partition.iter().zip(types).all(fit) {
+    if tuple.len() != types.len() || !tuple.iter().zip(types).all(fit) {
         let types: Vec<_> = types.iter().map(Primitive::to_string).collect();
         return Err(Error::invalid(
-            format!("the partition tuple of {}", file.file_path),
+            format!("the partition tuple of {file}"),
             format!("its spec asks for values of the types ({})", types.join(", ")),
         ));
     }

@@ -34,7 +34,7 @@ pub enum Update {
     AddSnapshot(Snapshot),
     /// Creates a reference or moves it. Settings that `None` leaves open keep their value.
     SetSnapshotRef(String, SnapshotRef),
-    /// Forgets snapshots, with the references to them and their statistics.
+    /// Forgets snapshots that no reference names, with their statistics.
     RemoveSnapshots(BTreeSet<i64>),
     /// Sets properties.
     SetProperties(BTreeMap<String, String>),
@@ -86,7 +86,7 @@ pub fn apply(
                 });
                 set_ref(&mut metadata, name, reference, added)?;
             }
-            Update::RemoveSnapshots(ids) => remove_snapshots(&mut metadata, ids),
+            Update::RemoveSnapshots(ids) => remove_snapshots(&mut metadata, ids)?,
             Update::SetProperties(properties) => metadata.properties.extend(properties.clone()),
         }
     }
@@ -165,18 +165,24 @@ fn set_ref(
     Ok(())
 }
 
-/// Forgets snapshots, and whatever speaks of them.
+/// Forgets snapshots, and the statistics of them. One that a reference names is not forgotten behind
+/// the reference's back: whoever wants that drops the name first, and says so. (A rival may have given
+/// the name after the ids were chosen.)
 ///
 /// The specification says of the snapshot log that "all entries before a snapshot that has expired
 /// should be removed". Here, as in PyIceberg, only the entries of the forgotten snapshots go: a
 /// learner who kept `snap_v1` on purpose still finds it in the table's history.
-fn remove_snapshots(metadata: &mut TableMetadata, ids: &BTreeSet<i64>) {
+fn remove_snapshots(metadata: &mut TableMetadata, ids: &BTreeSet<i64>) -> Result<()> {
+    let mut names = metadata.refs.iter();
+    if let Some((name, reference)) = names.find(|(_, r)| ids.contains(&r.snapshot_id)) {
+        return Err(Error::invalid(
+            format!("forgetting snapshot {}", reference.snapshot_id),
+            format!("{name:?} names it; move or drop {name:?} first"),
+        ));
+    }
     metadata.snapshots.retain(|snapshot| !ids.contains(&snapshot.snapshot_id));
     metadata.snapshot_log.retain(|entry| !ids.contains(&entry.snapshot_id));
-    metadata.refs.retain(|_, reference| !ids.contains(&reference.snapshot_id));
     metadata.statistics.retain(|file| !ids.contains(&file.snapshot_id));
     metadata.partition_statistics.retain(|file| !ids.contains(&file.snapshot_id));
-    if metadata.current_snapshot_id.is_some_and(|id| ids.contains(&id)) {
-        metadata.current_snapshot_id = None;
-    }
+    Ok(())
 }

@@ -6,8 +6,9 @@ mod common;
 
 use common::{files, fixtures, read_fixture};
 use kiosko_meta::Location;
-use kiosko_meta::manifest::{self, ManifestEntry, ManifestWriter, Status};
+use kiosko_meta::manifest::{self, ManifestEntry, Status};
 use kiosko_meta::manifest_list::{self, ManifestFile};
+use kiosko_meta::manifest_write::ManifestWriter;
 use kiosko_meta::metadata::TableMetadata;
 use kiosko_meta::metadata_json::{parse, print};
 use kiosko_meta::schema::Schema;

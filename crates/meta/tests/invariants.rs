@@ -318,7 +318,7 @@ fn a_rollback_is_logged_at_its_own_time() {
 }
 
 #[test]
-fn forgotten_snapshots_take_their_references_and_statistics_along() {
+fn forgotten_snapshots_take_their_statistics_along() {
     let mut base = two();
     let statistics = |id| StatisticsFile {
         snapshot_id: id,
@@ -327,21 +327,24 @@ fn forgotten_snapshots_take_their_references_and_statistics_along() {
     };
     base.statistics = vec![statistics(11), statistics(12)];
     base.partition_statistics = base.statistics.clone();
-    base.refs.insert("old".into(), SnapshotRef { kind: RefKind::Tag, ..SnapshotRef::branch(11) });
     let after = commit(&base, &[Update::RemoveSnapshots(BTreeSet::from([11, 99]))], 4000);
     let ids: Vec<_> = after.snapshots.iter().map(|s| s.snapshot_id).collect();
     assert_eq!(ids, [12]);
-    assert_eq!(after.refs.keys().collect::<Vec<_>>(), [MAIN]);
     assert_eq!((&after.statistics, after.current_snapshot_id), (&vec![statistics(12)], Some(12)));
     assert_eq!(after.partition_statistics, [statistics(12)]);
     assert_eq!(after.snapshot_log, [SnapshotLogEntry { snapshot_id: 12, timestamp_ms: 3000 }]);
     assert_eq!((after.last_sequence_number, after.metadata_log.len()), (2, 3));
+}
 
-    let none = commit(&base, &[Update::RemoveSnapshots(BTreeSet::from([11, 12]))], 4000);
-    assert_eq!(
-        (none.current_snapshot_id, none.refs.len(), none.last_sequence_number),
-        (None, 0, 2)
-    );
+#[test]
+fn a_snapshot_with_a_name_is_not_forgotten() {
+    let mut base = two();
+    base.refs.insert("old".into(), SnapshotRef { kind: RefKind::Tag, ..SnapshotRef::branch(11) });
+    for (id, name) in [(11, "old"), (12, MAIN)] {
+        let update = Update::RemoveSnapshots(BTreeSet::from([id]));
+        let error = apply(&base, &at("/w/t/metadata/base.json"), &[update], 4000).unwrap_err();
+        assert!(error.to_string().contains(&format!("{name:?} names it")), "{error}");
+    }
 }
 
 #[test]

@@ -318,6 +318,8 @@ proptest! {
         for (place, (summary, primitive)) in summaries.iter().zip(types).enumerate() {
             let bound = |bytes: &Option<Vec<u8>>| Value::from_bytes(primitive, bytes.as_ref()?);
             let (lower, upper) = (bound(&summary.lower_bound), bound(&summary.upper_bound));
+            let nan = |value: &Value| *value == Value::Double(f64::NAN);
+            prop_assert!(!lower.iter().chain(&upper).any(nan));
             let mut nulls = false;
             let mut nans = false;
             for value in tuples.iter().map(|tuple| tuple[place].as_ref()) {
@@ -435,4 +437,35 @@ fn sums_beyond_64_bits_stop_at_the_end() {
     let line = ManifestFile::describe(path, 1, &table.spec, data, (1, 9), &entries);
     assert_eq!(line.counts.existing_rows, Some(i64::MAX));
     assert_eq!(line.min_sequence_number, i64::MIN);
+}
+
+#[test]
+fn the_lowest_number_is_that_of_the_live_entries_and_may_be_zero() {
+    let (table, tuple) = table();
+    let path = Location::parse("/w/m0.avro").unwrap();
+    let describe = |entries: &[ManifestEntry]| {
+        let data = ManifestContent::Data;
+        ManifestFile::describe(path.clone(), 1, &table.spec, data, (1, 9), entries)
+    };
+    // Added with data number 3, existing with 0, deleted with 2.
+    let entries = common::entries(&tuple);
+    assert_eq!(describe(&entries).min_sequence_number, 0);
+    assert_eq!(describe(&entries[..1]).min_sequence_number, 3);
+    assert_eq!(describe(&entries[2..]).min_sequence_number, 9);
+    let counts = describe(&entries).counts;
+    assert_eq!(
+        (counts.added_files, counts.existing_files, counts.deleted_files),
+        (Some(1), Some(1), Some(1))
+    );
+    assert_eq!((counts.added_rows, counts.deleted_rows), (Some(4), Some(0)));
+}
+
+#[test]
+fn a_negative_count_says_nothing() {
+    let (table, tuple) = table();
+    let mut entry = common::entries(&tuple).remove(0);
+    entry.data_file.value_counts = [(1, -1), (2, 0), (3, i64::MIN)].into();
+    let bytes = table.encode(&[entry]).unwrap();
+    let got = manifest::decode(&line("/w/m0.avro", 7), &bytes).unwrap();
+    assert_eq!(got[0].data_file.value_counts, BTreeMap::from([(2, 0)]));
 }

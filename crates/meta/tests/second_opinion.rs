@@ -396,6 +396,55 @@ fn optional_fields_may_be_missing() {
 }
 
 #[test]
+fn version_1_manifests_have_no_numbers_at_all() {
+    let mut theirs = they_read(&our_manifest());
+    theirs.edit(&|_, fields| {
+        fields.retain(|(field, _)| [3, 4, 134].iter().all(|id| field["field-id"] != *id));
+    });
+    let bytes = theirs.they_write(Codec::Null);
+    // As version 2, an existing entry lacks what it must carry.
+    assert!(manifest::decode(&line("/w/m0.avro", 0), &bytes).is_err());
+    theirs.header.insert("format-version".into(), "1".into());
+    let got = manifest::decode(&line("/w/m0.avro", 0), &theirs.they_write(Codec::Null)).unwrap();
+    for entry in &got {
+        assert_eq!((entry.sequence_number, entry.file_sequence_number), (Some(0), Some(0)));
+        assert_eq!(entry.data_file.content, kiosko_meta::data_file::Content::Data);
+    }
+    assert_eq!(got.len(), 3);
+}
+
+#[test]
+fn a_day_may_be_written_as_an_int() {
+    let mut theirs = they_read(&our_manifest());
+    theirs.edit(&|_, fields| {
+        for (field, value) in fields.iter_mut().filter(|(field, _)| field["name"] == "day") {
+            field["type"] = json!(["null", "int"]);
+            if let Some(Value::Union(1, inner)) = value {
+                **inner = Value::Int(17_486);
+            }
+        }
+    });
+    let got = we_read_entries(&theirs.they_write(Codec::Null));
+    let (_, tuple) = table();
+    assert_eq!(got[0].data_file.partition[19], Some(kiosko_meta::value::Value::Date(17_486)));
+    assert_eq!(got, entries(&tuple));
+}
+
+#[test]
+fn timestamps_say_whether_they_are_zoned() {
+    let theirs = they_read(&our_manifest());
+    let fields = theirs.schema["fields"][4]["type"]["fields"][3]["type"]["fields"].as_array();
+    let zoned: Vec<&Json> = fields.unwrap()[7..11]
+        .iter()
+        .map(|field| {
+            assert_eq!(field["type"][0], "null");
+            &field["type"][1]["adjust-to-utc"]
+        })
+        .collect();
+    assert_eq!(zoned, [false, true, false, true]);
+}
+
+#[test]
 fn version_1_lists_have_fewer_fields() {
     let mut theirs = they_read(&our_list());
     theirs.edit(&|_, fields| {

@@ -30,6 +30,8 @@ pub fn append(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) -> 
     let added = write::data_files(warehouse, &table.metadata, write, rows)?;
     let mut files: Vec<_> = added.iter().map(|file| file.file_path.clone()).collect();
     let change = Change {
+        verb: "append",
+        start: table.metadata.current_snapshot_id,
         operation: Operation::Append,
         added,
         removed: BTreeSet::new(),

@@ -16,6 +16,7 @@
 
 use crate::{Error, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use meta::schema::{Field, Schema};
 use meta::types::Primitive;
@@ -24,6 +25,10 @@ use std::sync::Arc;
 
 /// The key under which a field id is kept in Arrow's field metadata; the Parquet library knows it.
 pub const FIELD_ID: &str = "PARQUET:field_id";
+
+/// What Arrow calls a UUID. Without the name it could not be told from sixteen other bytes; the
+/// Parquet writer makes the logical type UUID of it.
+pub const UUID: &str = "arrow.uuid";
 
 /// The Arrow schema of these columns, with their field ids.
 ///
@@ -34,9 +39,12 @@ pub fn arrow_schema(fields: &[Field]) -> Result<SchemaRef> {
     let fields: Result<Vec<_>> = fields
         .iter()
         .map(|field| {
-            let id = HashMap::from([(FIELD_ID.to_string(), field.id.to_string())]);
+            let mut notes = HashMap::from([(FIELD_ID.to_string(), field.id.to_string())]);
+            if field.field_type.primitive() == Some(Primitive::Uuid) {
+                notes.insert(EXTENSION_TYPE_NAME_KEY.to_string(), UUID.to_string());
+            }
             let data_type = data_type(field)?;
-            Ok(ArrowField::new(&field.name, data_type, !field.required).with_metadata(id))
+            Ok(ArrowField::new(&field.name, data_type, !field.required).with_metadata(notes))
         })
         .collect();
     Ok(Arc::new(ArrowSchema::new(fields?)))

@@ -57,7 +57,8 @@ pub fn commit(
             Outcome::Lost { why } => {
                 discard(warehouse, &garbage);
                 if tried == retries {
-                    return Err(lost(operation, table, &current, why, tried));
+                    let now = warehouse.catalog.load_table(&table.ident).unwrap_or(current);
+                    return Err(lost(operation, table, &now, why, tried));
                 }
                 warehouse.stamp.sleep(wait(warehouse, &current, tried));
                 tried += 1;
@@ -91,13 +92,13 @@ fn head(table: &Table) -> String {
     table.metadata.current_snapshot_id.map_or("none".to_string(), |id| id.to_string())
 }
 
-fn lost(operation: &'static str, table: &Table, current: &Table, why: String, tried: u64) -> Error {
+fn lost(operation: &'static str, table: &Table, now: &Table, why: String, tried: u64) -> Error {
     Error::Conflict {
         operation,
         rule: "a commit is given up after commit.retry.num-retries lost races",
         why: format!("{why}, and {tried} retries were lost too"),
         ours: head(table),
-        theirs: head(current),
+        theirs: head(now),
     }
 }
 

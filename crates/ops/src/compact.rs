@@ -130,6 +130,8 @@ pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Table> {
     let added = rewrite(warehouse, &table.metadata, plan, write)?;
     let mut files: Vec<_> = added.iter().map(|file| file.file_path.clone()).collect();
     let change = Change {
+        verb: "compaction",
+        start: plan.snapshot_id,
         operation: Operation::Replace,
         added,
         removed: plan.bins.iter().flatten().map(|file| file.file_path.clone()).collect(),

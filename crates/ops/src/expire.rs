@@ -107,7 +107,7 @@ pub fn surplus(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Vec<
 /// # Errors
 /// [`Error::Invalid`] when the table forbids it (`gc.enabled` is false), or when a file to delete lies
 /// outside the table's folder, which nobody asked to clean; otherwise what the store says. Files that
-/// are gone already are passed over.
+/// are gone already are passed over, so a clean-up that was cut short can be done again.
 pub fn clean(warehouse: &Warehouse, before: &Table) -> Result<Vec<Cleaned>> {
     let now = warehouse.catalog.load_table(&before.ident)?;
     let cleaned = difference(warehouse, before, &now)?;
@@ -133,7 +133,7 @@ fn difference(warehouse: &Warehouse, before: &Table, now: &Table) -> Result<Vec<
     }
     let store = warehouse.store.as_ref();
     let needed = reach::reachable(store, now)?;
-    let mut surplus: Vec<_> = reach::reachable(store, before)?
+    let mut surplus: Vec<_> = reach::remains(store, before)?
         .into_iter()
         .filter(|(path, kind)| !needed.contains_key(path) && *kind != Kind::Metadata)
         .map(|(path, kind)| Cleaned { path, kind })

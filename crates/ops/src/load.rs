@@ -7,9 +7,22 @@ use meta::snapshot::Snapshot;
 use store::Store;
 
 /// The manifests of a snapshot, in the order of its manifest list.
+///
+/// Nothing records how long a manifest list is, and one that was cut right after its header reads as an
+/// empty one: a table without files. The snapshot's summary is the witness against that.
+///
+/// # Errors
+/// [`meta::Error::Corrupt`] also for a list that leads to no file where the summary counts some.
 pub fn manifests(store: &dyn Store, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
     let list = &snapshot.manifest_list;
-    Ok(manifest_list::decode(list.as_str(), &store.read(list.normal())?)?)
+    let manifests = manifest_list::decode(list.as_str(), &store.read(list.normal())?)?;
+    let files = snapshot.summary.count("total-data-files").unwrap_or(0);
+    if files > 0 && !manifests.iter().any(ManifestFile::may_be_live) {
+        let want = format!("the {files} data files that the snapshot's summary counts");
+        let got = "manifests without one live file; is it truncated?";
+        return Err(meta::Error::corrupt(list, "its end", want, got).into());
+    }
+    Ok(manifests)
 }
 
 /// The entries of a manifest, deleted ones included, with what they inherit.

@@ -41,9 +41,12 @@ pub fn overwrite(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) 
     let added = write::data_files(warehouse, &table.metadata, write, rows)?;
     let mut files: Vec<_> = added.iter().map(|file| file.file_path.clone()).collect();
 
+    let (verb, start) = ("overwrite", table.metadata.current_snapshot_id);
     let mut delete = Producer::new(
         warehouse,
         Change {
+            verb,
+            start,
             operation: Operation::Delete,
             added: Vec::new(),
             removed: live.into_iter().map(|entry| entry.data_file.file_path).collect(),
@@ -55,6 +58,8 @@ pub fn overwrite(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) 
     let mut append = Producer::new(
         warehouse,
         Change {
+            verb,
+            start,
             operation: Operation::Append,
             added,
             removed: BTreeSet::new(),
@@ -62,10 +67,9 @@ pub fn overwrite(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) 
         },
         write,
     );
-    let start = table.metadata.current_snapshot_id;
-    let result = commit::commit(warehouse, "overwrite", table, |table| {
+    let result = commit::commit(warehouse, verb, table, |table| {
         let base = &table.metadata;
-        conflict::check(store, "overwrite", start, base, Rules { no_new_rows: true })?;
+        conflict::check(store, verb, start, base, Rules { no_new_rows: true })?;
         let head = base.current_snapshot();
         let mut attempt = Attempt {
             requirements: vec![Requirement::AssertRefSnapshotId(

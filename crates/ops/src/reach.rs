@@ -16,9 +16,12 @@
 //! An entry with status deleted is no reason to keep a file: the snapshots that still show the file
 //! have it as a live entry in a manifest of their own.
 
-use crate::{Result, load};
+use crate::{Error, Result, load};
 use catalog::Table;
 use meta::Location;
+use meta::manifest::ManifestEntry;
+use meta::manifest_list::ManifestFile;
+use meta::snapshot::Snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Store;
 
@@ -40,9 +43,40 @@ pub enum Kind {
 /// Every file that `table` needs, by its normal location.
 ///
 /// # Errors
-/// When a manifest list or manifest of any retained snapshot cannot be read: without it nobody knows
-/// what is reachable, and nothing may be deleted.
+/// When a manifest list or manifest of any retained snapshot cannot be read, or a list has fewer files
+/// than its snapshot's summary: then nobody knows what is reachable, and nothing may be deleted.
 pub fn reachable(store: &dyn Store, table: &Table) -> Result<BTreeMap<Location, Kind>> {
+    let manifests = |snapshot: &Snapshot| {
+        let manifests = load::manifests(store, snapshot)?;
+        refuse_short_list(snapshot, &manifests)?;
+        Ok(manifests)
+    };
+    follow(table, manifests, |manifest| load::entries(store, manifest))
+}
+
+/// What can still be reached of a table that is half cleaned away: a manifest list or a manifest that
+/// is not there any more leads nowhere. Only for asking what may go, never for what must stay.
+///
+/// # Errors
+/// As [`reachable`], but for files that are absent.
+pub fn remains(store: &dyn Store, table: &Table) -> Result<BTreeMap<Location, Kind>> {
+    let manifests = |snapshot: &Snapshot| or_none(load::manifests(store, snapshot));
+    follow(table, manifests, |manifest| or_none(load::entries(store, manifest)))
+}
+
+fn or_none<T>(found: Result<Vec<T>>) -> Result<Vec<T>> {
+    match found {
+        Err(Error::Store(store::Error::NotFound { .. })) => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+/// Follows every path of a table, with what is found at the end of each.
+fn follow(
+    table: &Table,
+    manifests: impl Fn(&Snapshot) -> Result<Vec<ManifestFile>>,
+    entries: impl Fn(&ManifestFile) -> Result<Vec<ManifestEntry>>,
+) -> Result<BTreeMap<Location, Kind>> {
     let metadata = &table.metadata;
     let mut reached = BTreeMap::new();
     reached.insert(table.metadata_location.clone(), Kind::Metadata);
@@ -56,13 +90,13 @@ pub fn reachable(store: &dyn Store, table: &Table) -> Result<BTreeMap<Location, 
     let mut read = BTreeSet::new();
     for snapshot in &metadata.snapshots {
         reached.insert(snapshot.manifest_list.clone(), Kind::ManifestList);
-        for manifest in load::manifests(store, snapshot)? {
+        for manifest in manifests(snapshot)? {
             reached.insert(manifest.manifest_path.clone(), Kind::Manifest);
             // Most snapshots share most of their manifests: each is read once.
             if !manifest.may_be_live() || !read.insert(manifest.manifest_path.clone()) {
                 continue;
             }
-            for entry in load::entries(store, &manifest)? {
+            for entry in entries(&manifest)? {
                 if entry.is_live() {
                     reached.insert(entry.data_file.file_path, Kind::Data);
                 }
@@ -70,4 +104,24 @@ pub fn reachable(store: &dyn Store, table: &Table) -> Result<BTreeMap<Location, 
         }
     }
     Ok(reached)
+}
+
+/// A manifest list that lost its end still reads, with fewer manifests. Where every count is known, the
+/// live files must be as many as the summary says. (More is no reason to delete less.)
+fn refuse_short_list(snapshot: &Snapshot, manifests: &[ManifestFile]) -> Result<()> {
+    let total = |key| snapshot.summary.count(key);
+    let Some(said) = total("total-data-files").zip(total("total-delete-files")) else {
+        return Ok(());
+    };
+    let live = |m: &ManifestFile| Some(m.counts.added_files? + m.counts.existing_files?);
+    let Some(live) = manifests.iter().map(live).collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let counted: i64 = live.into_iter().map(i64::from).sum();
+    if counted >= said.0 + said.1 {
+        return Ok(());
+    }
+    let want = format!("the {} live files that the snapshot's summary counts", said.0 + said.1);
+    let got = format!("manifests with {counted}; is it truncated?");
+    Err(meta::Error::corrupt(&snapshot.manifest_list, "its end", want, got).into())
 }

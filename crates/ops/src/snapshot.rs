@@ -22,8 +22,9 @@
 use crate::{Error, Result, load};
 use catalog::Warehouse;
 use meta::data_file::DataFile;
-use meta::manifest::{ManifestEntry, ManifestWriter, Status};
+use meta::manifest::{ManifestEntry, Status};
 use meta::manifest_list::{self, ManifestContent, ManifestFile};
+use meta::manifest_write::ManifestWriter;
 use meta::metadata::TableMetadata;
 use meta::partition::PartitionSpec;
 use meta::snapshot::{Operation, Snapshot, Summary};
@@ -34,6 +35,10 @@ use uuid::Uuid;
 /// What a verb wants to become of a table's files.
 #[derive(Debug, Clone)]
 pub struct Change {
+    /// The verb, as a conflict names it.
+    pub verb: &'static str,
+    /// The snapshot from which the verb began.
+    pub start: Option<i64>,
     /// What the snapshot will say it did.
     pub operation: Operation,
     /// Files to add, all of the table's default spec.
@@ -218,10 +223,10 @@ impl<'a> Producer<'a> {
         match self.change.removed.iter().find(|path| !found.contains(path)) {
             None => Ok(()),
             Some(gone) => Err(Error::Conflict {
-                operation: self.change.operation.as_str(),
-                rule: "a file that is removed must still be live",
+                operation: self.change.verb,
+                rule: "C4: every file it removes is still live",
                 why: format!("{gone} is not live any more"),
-                ours: "an older one".into(),
+                ours: self.change.start.map_or("none".into(), |id| id.to_string()),
                 theirs: parent.map_or("none".into(), |parent| parent.snapshot_id.to_string()),
             }),
         }

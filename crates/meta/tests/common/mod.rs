@@ -5,8 +5,9 @@
 
 use kiosko_meta::Location;
 use kiosko_meta::data_file::{Content, DataFile};
-use kiosko_meta::manifest::{ManifestEntry, ManifestWriter, Status};
+use kiosko_meta::manifest::{ManifestEntry, Status};
 use kiosko_meta::manifest_list::{Counts, ManifestContent, ManifestFile};
+use kiosko_meta::manifest_write::ManifestWriter;
 use kiosko_meta::partition::{PartitionField, PartitionSpec, Transform, Tuple};
 use kiosko_meta::schema::{Field, Schema};
 use kiosko_meta::types::Primitive;
