@@ -24,7 +24,7 @@
 //!
 //! 1. [`location`]: what a path is, when two are the same place
 //! 2. [`types`], [`schema`], [`value`]: columns, and single values in binary
-//! 3. [`partition`], [`sort`]: how rows are grouped and ordered
+//! 3. [`transform`], [`partition`], [`sort`]: how rows are grouped and ordered
 //! 4. [`avro`]: the container of the next two; its schema and its writing are files of their own
 //! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
@@ -51,6 +51,7 @@ pub mod partition;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;
+pub mod transform;
 mod tuple;
 pub mod types;
 pub mod update;

@@ -14,6 +14,7 @@
 
 use crate::json::At;
 use crate::schema::Schema;
+use crate::transform::Transform;
 use crate::types::Primitive;
 use crate::value::Value;
 use crate::{Error, Result};
@@ -42,29 +43,6 @@ pub struct PartitionField {
     pub name: String,
     /// How it is computed.
     pub transform: Transform,
-}
-
-/// How a partition value comes from a column's value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transform {
-    /// The value itself.
-    Identity,
-    /// A hash, modulo this many buckets.
-    Bucket(u32),
-    /// The value cut to this width.
-    Truncate(u32),
-    /// Years since 1970.
-    Year,
-    /// Months since 1970-01.
-    Month,
-    /// Days since 1970-01-01.
-    Day,
-    /// Hours since 1970-01-01T00.
-    Hour,
-    /// Always null: what a dropped v1 field becomes.
-    Void,
-    /// A transform this version does not know. It is kept, and never written with.
-    Unknown(String),
 }
 
 /// The partition values of a file: one for each field of its spec, in the spec's order.
@@ -153,69 +131,9 @@ impl PartitionSpec {
     }
 }
 
-impl Transform {
-    /// Reads a transform: `identity`, `bucket[16]`, `truncate[4]`, `day`. A name that is not known
-    /// is kept as [`Transform::Unknown`]; a known name with a bad argument is `None`.
-    pub fn parse(text: &str) -> Option<Transform> {
-        let width = |prefix: &str| -> Option<u32> {
-            let digits = text.strip_prefix(prefix)?.strip_suffix(']')?;
-            digits.parse().ok().filter(|width| (1..=i32::MAX as u32).contains(width))
-        };
-        Some(match text {
-            "identity" => Transform::Identity,
-            "year" => Transform::Year,
-            "month" => Transform::Month,
-            "day" => Transform::Day,
-            "hour" => Transform::Hour,
-            "void" => Transform::Void,
-            _ if text.starts_with("bucket[") => Transform::Bucket(width("bucket[")?),
-            _ if text.starts_with("truncate[") => Transform::Truncate(width("truncate[")?),
-            _ => Transform::Unknown(text.to_string()),
-        })
-    }
-
-    /// The type of the result for a source of this type, if the transform is known.
-    pub fn result_type(&self, source: Primitive) -> Option<Primitive> {
-        match self {
-            Transform::Identity | Transform::Truncate(_) | Transform::Void => Some(source),
-            Transform::Day => Some(Primitive::Date),
-            Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => {
-                Some(Primitive::Int)
-            }
-            Transform::Unknown(_) => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Transform {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Transform::Identity => f.write_str("identity"),
-            Transform::Bucket(buckets) => write!(f, "bucket[{buckets}]"),
-            Transform::Truncate(width) => write!(f, "truncate[{width}]"),
-            Transform::Year => f.write_str("year"),
-            Transform::Month => f.write_str("month"),
-            Transform::Day => f.write_str("day"),
-            Transform::Hour => f.write_str("hour"),
-            Transform::Void => f.write_str("void"),
-            Transform::Unknown(text) => f.write_str(text),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn transforms_parse_and_print() {
-        for text in ["identity", "bucket[16]", "truncate[4]", "day", "void", "zorder[a, b]"] {
-            assert_eq!(Transform::parse(text).unwrap().to_string(), text);
-        }
-        for text in ["bucket[0]", "bucket[]", "truncate[-1]", "bucket[4", "truncate[4294967296]"] {
-            assert_eq!(Transform::parse(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn fields_without_ids_count_from_1000() {

@@ -4,7 +4,7 @@
 
 use crate::Result;
 use crate::json::At;
-use crate::partition::Transform;
+use crate::transform::Transform;
 use serde_json::{Value as Json, json};
 
 /// How rows are arranged inside a file.

@@ -10,7 +10,8 @@
 //! alphabet, the true one beside it as `iceberg-field-name`; readers go by the id.
 
 use crate::avro::{Cursor, Field, Logical, Node, Step, put_bytes, put_long};
-use crate::partition::{PartitionField, PartitionSpec, Transform, Tuple};
+use crate::partition::{PartitionField, PartitionSpec, Tuple};
+use crate::transform::Transform;
 use crate::types::Primitive;
 use crate::value::{Value, decimal_from_bytes, decimal_to_bytes};
 use crate::{Error, Location, Result};

@@ -9,10 +9,11 @@
 
 use kiosko_meta::metadata::{SnapshotLogEntry, StatisticsFile, TableMetadata};
 use kiosko_meta::metadata_json::{parse, print};
-use kiosko_meta::partition::{PartitionField, PartitionSpec, Transform};
+use kiosko_meta::partition::{PartitionField, PartitionSpec};
 use kiosko_meta::schema::{Field, Schema};
 use kiosko_meta::snapshot::{MAIN, Operation, RefKind, Snapshot, SnapshotRef, Summary};
 use kiosko_meta::sort::SortOrder;
+use kiosko_meta::transform::Transform;
 use kiosko_meta::types::Primitive;
 use kiosko_meta::update::{Requirement, Update, apply};
 use kiosko_meta::{Error, Location};
