@@ -55,7 +55,12 @@ impl Store for Clocked {
             let now_ms = stamp.now_ms();
             times.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into(), now_ms);
         };
-        Ok(Box::new(Watched { inner, path: path.into(), before: Box::new(|_| ()), done: Box::new(done) }))
+        Ok(Box::new(Watched {
+            inner,
+            path: path.into(),
+            before: Box::new(|_| ()),
+            done: Box::new(done),
+        }))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Listed>> {
@@ -107,7 +112,12 @@ impl Store for Hooked {
         let inner = self.tell("write_new", path).write_new(path)?;
         let (hook, at) = (self.hook.clone(), path.to_string());
         let before = move |verb: &str| hook(&format!("{verb} {at}"));
-        Ok(Box::new(Watched { inner, path: path.into(), before: Box::new(before), done: Box::new(|_| ()) }))
+        Ok(Box::new(Watched {
+            inner,
+            path: path.into(),
+            before: Box::new(before),
+            done: Box::new(|_| ()),
+        }))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Listed>> {

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use catalog::{Local, NewTable, Pointer, Sqlite, Table, TableIdent, Warehouse};
 use meta::Location;
@@ -52,7 +52,15 @@ pub struct World {
     clocked: Arc<Clocked>,
     pointer: Arc<dyn Pointer>,
     folder: Option<Folder>,
+    /// What the same bytes gave before.
+    scanned: Scanned,
 }
+
+/// A file and its bytes.
+type File = (String, Bytes);
+
+/// By manifest list: the manifests and data files below it, and the rows that a scan found.
+type Scanned = Arc<Mutex<BTreeMap<File, (Vec<File>, Vec<String>)>>>;
 
 /// A folder that goes with the world, or one that somebody else looks after.
 enum Folder {
@@ -131,7 +139,8 @@ impl World {
             None => clocked,
         });
         let copies = AtomicU64::new(0);
-        World { kind, seed, copies, stamp, inner: store, clocked, pointer, folder }
+        let scanned = Scanned::default();
+        World { kind, seed, copies, stamp, inner: store, clocked, pointer, folder, scanned }
     }
 
     /// A world like this one, and from here on its own. Its ids are other ones.
@@ -143,7 +152,8 @@ impl World {
             copy_folder(folder.path(), copy.path());
             Folder::Own(copy)
         });
-        let copy = World::assemble(self.kind, folder, seed, now_ms, Some(&self.clocked));
+        let mut copy = World::assemble(self.kind, folder, seed, now_ms, Some(&self.clocked));
+        copy.scanned = self.scanned.clone();
         if self.kind == Kind::Memory {
             for (path, bytes) in self.everything() {
                 put_new(copy.inner.as_ref(), &path, &bytes).unwrap();
@@ -157,6 +167,13 @@ impl World {
             }
         }
         copy
+    }
+
+    /// The same world, opened anew: on disk, nothing but the files and the catalog is carried over.
+    pub fn reopen(mut self) -> World {
+        let Some(folder) = self.folder.take() else { return self };
+        let (seed, now_ms) = (self.seed + 7_000_003, self.stamp.now_ms());
+        World::assemble(self.kind, Some(folder), seed, now_ms, None)
     }
 
     /// What the world is made of.
@@ -263,12 +280,38 @@ impl World {
         }
         let table = self.table(name);
         let look = |snapshot: &Snapshot| {
-            let rows = self.rows(&table, Some(snapshot.snapshot_id));
+            let rows = self.rows_once(&table, snapshot);
             (snapshot.sequence_number, snapshot.summary.operation.as_str(), rows)
         };
         let snapshots = table.metadata.snapshots.iter().map(look).collect();
         let head = table.metadata.current_snapshot().map(|head| head.sequence_number);
         Some(State { snapshots, head })
+    }
+
+    /// The rows of a snapshot, as [`World::rows`]. Decoding takes most of a test's time, so it is done
+    /// only if no copy of this world ever saw the same files with the same bytes.
+    fn rows_once(&self, table: &Table, snapshot: &Snapshot) -> Vec<String> {
+        let read = |path: String| {
+            let bytes = self.store().read(&path).unwrap();
+            (path, bytes)
+        };
+        let list = read(snapshot.manifest_list.normal().into());
+        let known = self.scanned.lock().unwrap().get(&list).cloned();
+        if let Some((files, rows)) = known
+            && files.iter().all(|(path, bytes)| self.store().read(path).unwrap() == bytes)
+        {
+            return rows;
+        }
+        let mut files = Vec::new();
+        for manifest in ops::load::manifests(self.store(), snapshot).unwrap() {
+            files.push(read(manifest.manifest_path.normal().into()));
+            let entries = ops::load::entries(self.store(), &manifest).unwrap();
+            let live = entries.into_iter().filter(|entry| entry.is_live());
+            files.extend(live.map(|entry| read(entry.data_file.file_path.normal().into())));
+        }
+        let rows = self.rows(table, Some(snapshot.snapshot_id));
+        self.scanned.lock().unwrap().insert(list, (files, rows.clone()));
+        rows
     }
 
     /// Every file of the world and its bytes, the catalog's own file left out.
@@ -298,7 +341,9 @@ impl World {
         for snapshot in &metadata.snapshots {
             needed.insert(snapshot.manifest_list.normal().into());
             for manifest in ops::load::manifests(self.store(), snapshot).unwrap() {
-                needed.insert(manifest.manifest_path.normal().into());
+                if !needed.insert(manifest.manifest_path.normal().into()) {
+                    continue;
+                }
                 for entry in ops::load::entries(self.store(), &manifest).unwrap() {
                     if entry.is_live() {
                         needed.insert(entry.data_file.file_path.normal().into());
@@ -330,10 +375,7 @@ pub fn folder(name: &str) -> String {
 /// A table with our columns and these settings.
 pub fn new_table(properties: &[(&str, &str)]) -> NewTable {
     let own = |(key, value): &(&str, &str)| (key.to_string(), value.to_string());
-    NewTable {
-        properties: properties.iter().map(own).collect(),
-        ..NewTable::new(rows::schema())
-    }
+    NewTable { properties: properties.iter().map(own).collect(), ..NewTable::new(rows::schema()) }
 }
 
 /// Faults, one a line.

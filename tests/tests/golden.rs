@@ -273,7 +273,8 @@ impl Script {
         match command {
             Command::Create(name, properties) => self.create(name, properties.clone()),
             Command::Append { table, rows, stale } => {
-                let counts: Vec<usize> = rows.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                let counts: Vec<usize> =
+                    rows.split(',').map(str::parse).collect::<Result<_, _>>()?;
                 let rows: Vec<_> = counts.into_iter().map(|count| self.fresh_rows(count)).collect();
                 ops::append::append(&self.client, &self.base(table, *stale)?, &rows)?;
                 self.tree(table)
@@ -344,8 +345,7 @@ impl Script {
                 let rows = self.fresh_rows(*rows);
                 let write = self.world.stamp.uuid();
                 let rows = std::iter::once(Ok(rows));
-                let files =
-                    ops::write::data_files(&self.client, &table.metadata, write, rows)?;
+                let files = ops::write::data_files(&self.client, &table.metadata, write, rows)?;
                 let path = |file: &meta::data_file::DataFile| file.file_path.to_string();
                 Ok(format!("wrote {}", files.iter().map(path).collect::<Vec<_>>().join(", ")))
             }
@@ -397,7 +397,8 @@ impl Script {
 
     fn create(&mut self, name: &str, mut properties: BTreeMap<String, String>) -> Answer {
         let at = properties.remove("at");
-        let location = at.map(|at| Location::parse(&format!("file://{}", folder(&at)))).transpose()?;
+        let location =
+            at.map(|at| Location::parse(&format!("file://{}", folder(&at)))).transpose()?;
         let table = catalog::NewTable { properties, location, ..new_table(&[]) };
         let name = if name.contains('.') { name.parse()? } else { ident(name) };
         self.client.catalog.create_table(&name, table)?;
@@ -444,7 +445,11 @@ impl Script {
                 writeln!(out, "keep {}: {why}", snapshot_label(kept))?;
             }
             let surplus = expire::surplus(&self.client, &before, &plan)?;
-            return Ok(format!("{out}would delete {} files\n{}", surplus.len(), self.list(&surplus)));
+            return Ok(format!(
+                "{out}would delete {} files\n{}",
+                surplus.len(),
+                self.list(&surplus)
+            ));
         }
         expire::run(&self.client, &before, &plan)?;
         let mut out = String::new();
@@ -574,7 +579,9 @@ fn in_order(lines: Vec<String>) -> Vec<String> {
     let mut out: Vec<Vec<String>> = Vec::new();
     for line in lines {
         match out.last_mut() {
-            Some(run) if line.starts_with("delete") && kind(&run[0]) == kind(&line) => run.push(line),
+            Some(run) if line.starts_with("delete") && kind(&run[0]) == kind(&line) => {
+                run.push(line)
+            }
             _ => out.push(vec![line]),
         }
     }
@@ -594,7 +601,8 @@ struct Labels {
 
 impl Labels {
     fn learn(&mut self, table: &Table) {
-        self.tables.insert(table.metadata.table_uuid.to_string(), format!("<{}>", table.ident.name));
+        self.tables
+            .insert(table.metadata.table_uuid.to_string(), format!("<{}>", table.ident.name));
         for snapshot in &table.metadata.snapshots {
             self.snapshots.insert(snapshot.snapshot_id, snapshot_label(snapshot));
         }
@@ -613,7 +621,8 @@ impl Labels {
         }
         let mut out = String::new();
         for word in text.split_inclusive([' ', '\n', ',', ';', ':', '"']) {
-            let end = word.len() - word.trim_end_matches([' ', '\n', ',', ';', ':', '"', '.']).len();
+            let end =
+                word.len() - word.trim_end_matches([' ', '\n', ',', ';', ':', '"', '.']).len();
             let (word, rest) = word.split_at(word.len() - end);
             out.push_str(&self.word(word));
             out.push_str(rest);

@@ -1,8 +1,9 @@
 //! Rows as JSON, in one canonical form.
 //!
 //! Other programs compare against it, so it is a promise: decimals are plain strings; dates and times
-//! ISO text with six digits (nine for nanoseconds), zoned ones with `+00:00`; bytes lower hex; NaN and
-//! infinities strings; 64-bit integers numbers; maps sorted lists of `[key, value]`.
+//! ISO text with six digits (nine for nanoseconds), zoned ones with `+00:00`; bytes lower hex, UUIDs
+//! with dashes; NaN and infinities strings, floats as short as they can be told apart; 64-bit integers
+//! numbers; maps sorted lists of `[key, value]`.
 
 use crate::{Error, Result};
 use arrow_array::cast::AsArray;
@@ -25,7 +26,16 @@ pub fn to_json(batch: &RecordBatch) -> Result<Vec<Map<String, Value>>> {
         .map(|row| {
             let schema = batch.schema();
             let columns = schema.fields().iter().zip(batch.columns());
-            columns.map(|(field, column)| Ok((field.name().clone(), value(column, row)?))).collect()
+            columns
+                .map(|(field, column)| {
+                    let uuid = field.extension_type_name() == Some(ops::arrow::UUID);
+                    let value = match column.as_fixed_size_binary_opt().filter(|_| uuid) {
+                        Some(uuids) if uuids.is_valid(row) => json!(dashed(uuids.value(row))),
+                        _ => value(column, row)?,
+                    };
+                    Ok((field.name().clone(), value))
+                })
+                .collect()
         })
         .collect()
 }
@@ -100,6 +110,12 @@ fn float(value: f64) -> Value {
 /// 1.1 for the float nearest to it, not the 1.100000023841858 that it widens to.
 fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::from(value))
+}
+
+/// A UUID: f79c3e09-677c-4bbd-a479-3f349cb785e7.
+fn dashed(bytes: &[u8]) -> String {
+    let dash = |place| if [4, 6, 8, 10].contains(&place) { "-" } else { "" };
+    bytes.iter().enumerate().map(|(i, byte)| format!("{}{byte:02x}", dash(i))).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -313,7 +313,7 @@ fn json_and_csv_are_canonical() {
         ("fx", Primitive::Fixed(2)),
         ("b", Primitive::Binary),
     ];
-    let fields = types.iter().zip(1..).map(|((name, t), id)| Field::optional(id, *name, *t));
+    let fields = types.iter().zip(1..).map(|((name, t), id)| Field::optional(id, name, *t));
     let mut table = catalog.create_table("k.types", Schema::new(fields.collect())).unwrap();
     let decimals = Decimal128Array::from(vec![Some(-1_500), Some(5), None]);
     let zoned = TimestampMicrosecondArray::from(vec![Some(1), Some(-1), None]);
@@ -362,7 +362,8 @@ fn json_and_csv_are_canonical() {
     let csv = concat!(
         "f,dec,s,u,b\n",
         "1.1,-1.500,\"a,\"\"b\"\"\né\",f7f7f7f7-f7f7-f7f7-f7f7-f7f7f7f7f7f7,00ff\n",
-        "NaN,0.005,\"\",00000000-0000-0000-0000-000000000000,\"\"\n",
+        // CSV has no null: it looks like empty text. Who must tell them apart asks for JSON.
+        "NaN,0.005,,00000000-0000-0000-0000-000000000000,\n",
         ",,,,\n",
     );
     assert_eq!(kiosko(dir.path(), &words).done(), csv);

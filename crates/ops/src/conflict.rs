@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!                                                     append  overwrite  compact
-//!   C1  the snapshot it began from is still in           -        x         x
-//!       the branch's history
+//!   C1  the branch's history still leads back to         -        x         x
+//!       the snapshot it began from
 //!   C2  nobody added rows since (serializable)           -        x         -
 //!   C3  nobody added delete files since                  -        x         x
 //!   C4  every file it removes is still live              -        x         x     snapshot.rs
@@ -48,17 +48,20 @@ pub fn check(
         theirs: rival.map_or("none".into(), |rival| rival.snapshot_id.to_string()),
     };
     let mut rivals = Vec::new();
-    let mut reached = start.is_none();
-    for snapshot in now.ancestors(now.current_snapshot_id) {
-        if Some(snapshot.snapshot_id) == start {
-            reached = true;
+    // What the walk has come to: the start, in the end, unless a snapshot in between has expired. That
+    // the start itself has expired hides nothing.
+    let mut at = now.current_snapshot_id;
+    for snapshot in now.ancestors(at) {
+        if at == start {
             break;
         }
         rivals.push(snapshot);
+        at = snapshot.parent_snapshot_id;
     }
+    let reached = at == start;
     if !reached {
-        let rule = "C1: the snapshot it began from is still in the branch's history";
-        let why = "the table was rolled back, or that snapshot expired".to_string();
+        let rule = "C1: the branch's history leads back to the snapshot it began from";
+        let why = "the table was rolled back, or a snapshot since then has expired".to_string();
         return Err(conflict(now.current_snapshot(), rule, why));
     }
     for rival in rivals {

@@ -26,6 +26,7 @@ use crate::{Error, Result};
 use catalog::{Table, Warehouse};
 use meta::Location;
 use std::collections::{BTreeMap, BTreeSet};
+use store::Listed;
 
 /// How old a file must be to be taken for an orphan, unless the caller says otherwise: three days.
 pub const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
@@ -80,11 +81,10 @@ pub fn plan(warehouse: &Warehouse, table: &Table, older_than_ms: i64) -> Result<
     // Loaded after the listing, whatever the caller held.
     let table = warehouse.catalog.load_table(&table.ident)?;
     let needed = reach::reachable(store, &table)?;
-    let there: BTreeSet<_> = listed
-        .iter()
-        .map(|file| Location::parse(&file.path))
-        .collect::<std::result::Result<_, _>>()?;
-    refuse_disagreement(&root, &table, &needed, &there)?;
+    if missing(&root, &table, &needed, &listed)?.is_some() {
+        // Committed since the listing, perhaps: then a listing of now shows it.
+        refuse_disagreement(&root, &table, &needed, &store.list(root.normal())?)?;
+    }
     let metadata_folder = root.join("metadata")?;
     let mut plan = Plan::default();
     for file in listed {
@@ -159,13 +159,17 @@ fn refuse_shared(warehouse: &Warehouse, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Every file that the current state needs below the root must be in the listing.
-fn refuse_disagreement(
+/// A file that the current state needs below the root and that is not in the listing, if any.
+fn missing<'a>(
     root: &Location,
     table: &Table,
-    needed: &BTreeMap<Location, Kind>,
-    there: &BTreeSet<Location>,
-) -> Result<()> {
+    needed: &'a BTreeMap<Location, Kind>,
+    listed: &[Listed],
+) -> Result<Option<&'a Location>> {
+    let there: BTreeSet<_> = listed
+        .iter()
+        .map(|file| Location::parse(&file.path))
+        .collect::<std::result::Result<_, _>>()?;
     let may_be_gone = |path: &Location, kind: &Kind| {
         // Older metadata files are deleted by some writers, and a hint is rarely there.
         matches!(kind, Kind::Metadata | Kind::Statistics) && *path != table.metadata_location
@@ -173,9 +177,19 @@ fn refuse_disagreement(
     let missing = needed
         .iter()
         .find(|(path, kind)| root.holds(path) && !there.contains(path) && !may_be_gone(path, kind));
-    match missing {
+    Ok(missing.map(|(path, _)| path))
+}
+
+/// Every file that the current state needs below the root must be in the listing.
+fn refuse_disagreement(
+    root: &Location,
+    table: &Table,
+    needed: &BTreeMap<Location, Kind>,
+    listed: &[Listed],
+) -> Result<()> {
+    match missing(root, table, needed, listed)? {
         None => Ok(()),
-        Some((path, _)) => Err(Error::invalid(
+        Some(path) => Err(Error::invalid(
             format!("looking for orphans in {root}"),
             format!(
                 "the table needs {path}, and the listing does not show it. Either it is lost (see \

@@ -21,6 +21,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use store::NewFile;
 use uuid::Uuid;
 
@@ -128,7 +129,7 @@ fn check_supported(table: &TableMetadata) -> Result<()> {
 /// A data file being written.
 struct Output {
     file_path: Location,
-    writer: ArrowWriter<Box<dyn NewFile>>,
+    writer: ArrowWriter<Sink>,
     rows: i64,
     nans: BTreeMap<i32, i64>,
 }
@@ -141,9 +142,9 @@ impl Output {
         file_path: Location,
     ) -> Result<Output> {
         let file = warehouse.store.write_new(file_path.normal())?;
-        let writer =
-            ArrowWriter::try_new(file, arrow_schema(&schema.fields)?, Some(properties(table)?))
-                .map_err(|e| Error::parquet(file_path.as_str(), e))?;
+        let (arrow, properties) = (arrow_schema(&schema.fields)?, properties(table)?);
+        let writer = ArrowWriter::try_new(Sink(Some(file)), arrow, Some(properties))
+            .map_err(|e| failed(&file_path, e))?;
         Ok(Output { file_path, writer, rows: 0, nans: BTreeMap::new() })
     }
 
@@ -167,7 +168,10 @@ impl Output {
     fn finish(mut self, schema: &Schema) -> Result<DataFile> {
         self.writer.flush().map_err(|e| failed(&self.file_path, e))?;
         let groups = self.writer.flushed_row_groups().to_vec();
-        let file = self.writer.into_inner().map_err(|e| failed(&self.file_path, e))?;
+        self.writer.finish().map_err(|e| failed(&self.file_path, e))?;
+        let Some(file) = self.writer.inner_mut().0.take() else {
+            return Err(Error::parquet(self.file_path.as_str(), "it was finished twice"));
+        };
         let size = file.finish()?;
         let size = i64::try_from(size).unwrap_or(i64::MAX);
         let mut data_file = DataFile::new(self.file_path, self.rows, size);
@@ -176,15 +180,27 @@ impl Output {
     }
 }
 
+/// The new file, lent to the Parquet writer. `ArrowWriter::into_inner` would give it back as well, but
+/// turns a failure of the store into text.
+struct Sink(Option<Box<dyn NewFile>>);
+
+impl Write for Sink {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(0), |file| file.write(piece))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), |file| file.flush())
+    }
+}
+
 /// A failure to write is the store's, if it was the store that failed.
 fn failed(file: &Location, error: parquet::errors::ParquetError) -> Error {
     match error {
-        parquet::errors::ParquetError::External(source) => {
-            match source.downcast::<std::io::Error>() {
-                Ok(source) => store::Error::io(file.as_str(), "writing", *source).into(),
-                Err(source) => Error::parquet(file.as_str(), source),
-            }
-        }
+        parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => store::Error::io(file.as_str(), "writing", *source).into(),
+            Err(source) => Error::parquet(file.as_str(), source),
+        },
         other => Error::parquet(file.as_str(), other),
     }
 }

@@ -45,6 +45,7 @@ pub fn run(catalog: &Opened<'_>, words: &cli::Expire) -> Result<()> {
     for file in &cleaned {
         print::line(format!("delete {}", file.path))?;
     }
+    let would = if words.dry_run { "would be" } else { "were" };
     print::line(format!("{} files {would} deleted", cleaned.len()))
 }
 
