@@ -376,7 +376,7 @@ proptest! {
     }
 }
 
-/// 1. A writer who held a handle of the empty table replaced it with rows of his own. Meanwhile rows had
+/// Bug 1: a writer who held a handle of the empty table replaced it with rows of his own. Meanwhile rows had
 /// been added, by a snapshot that has expired since; the walk through the history ended there, found
 /// nothing that forbids, and both the rival's rows and the overwriter's were in the table.
 #[test]
