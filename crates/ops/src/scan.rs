@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The rows come as the *schema* says, whatever the schema was when a file was written: columns are
-//! found by field id (see [`crate::resolve`]). A scan of an old snapshot uses the schema of that time
+//! found by field id (see `resolve.rs`). A scan of an old snapshot uses the schema of that time
 //! (specification, "Point in Time Reads"). Files are opened one after the other, as the batches are
 //! taken, so a scan holds one file's batch at a time.
 
