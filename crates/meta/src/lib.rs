@@ -29,6 +29,7 @@
 //! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
+//! 8. [`puffin`]: the container of statistics and deletion vectors
 //!
 //! # The contract of every decoder
 //!
@@ -38,6 +39,7 @@
 pub mod avro;
 mod avro_schema;
 mod avro_write;
+mod compression;
 pub mod data_file;
 pub mod error;
 pub mod json;
@@ -48,6 +50,7 @@ pub mod manifest_write;
 pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
+pub mod puffin;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;
