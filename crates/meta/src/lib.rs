@@ -30,6 +30,7 @@
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
 //! 8. [`puffin`]: the container of statistics and deletion vectors
+//! 9. [`deletion_vector`], over `roaring` and `container`: which rows of a file are gone
 //!
 //! # The contract of every decoder
 //!
@@ -40,7 +41,9 @@ pub mod avro;
 mod avro_schema;
 mod avro_write;
 mod compression;
+mod container;
 pub mod data_file;
+pub mod deletion_vector;
 pub mod error;
 pub mod json;
 pub mod location;
@@ -51,6 +54,7 @@ pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
 pub mod puffin;
+mod roaring;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;
