@@ -432,7 +432,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes for messages.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let pairs: Vec<_> = bytes.iter().map(|b| format!("{b:02x}")).collect();
     if pairs.is_empty() { "nothing".into() } else { pairs.join(" ") }
 }

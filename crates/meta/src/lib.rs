@@ -29,6 +29,8 @@
 //! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
+//! 8. [`puffin`]: the container of statistics and deletion vectors
+//! 9. [`deletion_vector`], over `roaring` and `container`: which rows of a file are gone
 //!
 //! # The contract of every decoder
 //!
@@ -38,7 +40,10 @@
 pub mod avro;
 mod avro_schema;
 mod avro_write;
+mod compression;
+mod container;
 pub mod data_file;
+pub mod deletion_vector;
 pub mod error;
 pub mod json;
 pub mod location;
@@ -48,6 +53,8 @@ pub mod manifest_write;
 pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
+pub mod puffin;
+mod roaring;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;

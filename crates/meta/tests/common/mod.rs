@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop where it fails")]
 
+pub mod hostile;
+
 use kiosko_meta::Location;
 use kiosko_meta::data_file::{Content, DataFile};
 use kiosko_meta::manifest::{ManifestEntry, Status};
