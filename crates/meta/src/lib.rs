@@ -29,6 +29,7 @@
 //! 5. [`data_file`], [`manifest`], [`manifest_list`]: the tree from the leaves up
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
+//! 8. [`filter`], [`literal`], [`filter_bind`], [`filter_sql`]: which rows are wanted
 //!
 //! # The contract of every decoder
 //!
@@ -40,7 +41,14 @@ mod avro_schema;
 mod avro_write;
 pub mod data_file;
 pub mod error;
+pub mod filter;
+pub mod filter_bind;
+mod filter_print;
+pub mod filter_sql;
+mod filter_words;
+mod iso;
 pub mod json;
+pub mod literal;
 pub mod location;
 pub mod manifest;
 pub mod manifest_list;
