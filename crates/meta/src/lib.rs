@@ -30,6 +30,7 @@
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
 //! 8. [`filter`], [`literal`], [`filter_bind`], [`filter_sql`]: which rows are wanted
+//! 9. [`project`]: which partitions may have them
 //!
 //! # The contract of every decoder
 //!
@@ -56,6 +57,7 @@ pub mod manifest_write;
 pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
+pub mod project;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;
