@@ -30,7 +30,7 @@
 //! 6. [`snapshot`], [`metadata`], [`metadata_json`]: the root
 //! 7. [`update`]: the only way the root changes
 //! 8. [`filter`], [`literal`], [`filter_bind`], [`filter_sql`]: which rows are wanted
-//! 9. [`project`]: which partitions may have them
+//! 9. [`project`], [`contents`], [`prune`]: which files cannot have any of them
 //!
 //! # The contract of every decoder
 //!
@@ -40,6 +40,7 @@
 pub mod avro;
 mod avro_schema;
 mod avro_write;
+pub mod contents;
 pub mod data_file;
 pub mod error;
 pub mod filter;
@@ -58,6 +59,7 @@ pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
 pub mod project;
+pub mod prune;
 pub mod schema;
 pub mod snapshot;
 pub mod sort;
