@@ -31,6 +31,8 @@
 //! 7. [`update`]: the only way the root changes
 //! 8. [`puffin`]: the container of statistics and deletion vectors
 //! 9. [`deletion_vector`], over `roaring` and `container`: which rows of a file are gone
+//! 10. [`filter`], [`literal`], [`filter_bind`], [`filter_sql`]: which rows are wanted
+//! 11. [`project`], [`contents`], [`prune`]: which files cannot have any of them
 //!
 //! # The contract of every decoder
 //!
@@ -42,10 +44,18 @@ mod avro_schema;
 mod avro_write;
 mod compression;
 mod container;
+pub mod contents;
 pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
+pub mod filter;
+pub mod filter_bind;
+mod filter_print;
+pub mod filter_sql;
+mod filter_words;
+mod iso;
 pub mod json;
+pub mod literal;
 pub mod location;
 pub mod manifest;
 pub mod manifest_list;
@@ -53,6 +63,8 @@ pub mod manifest_write;
 pub mod metadata;
 pub mod metadata_json;
 pub mod partition;
+pub mod project;
+pub mod prune;
 pub mod puffin;
 mod roaring;
 pub mod schema;

@@ -17,6 +17,7 @@
 //! month -1, day -1 and hour -1. Nanoseconds are floored to microseconds before they are hashed, so that
 //! a column keeps its buckets when its unit changes; so are int and long hashed alike.
 
+use crate::iso::civil;
 use crate::types::Primitive;
 use crate::value::{Value, decimal_to_bytes};
 
@@ -115,10 +116,10 @@ impl Transform {
                 int(i64::from(hash) % i64::from(*buckets))?
             }
             Transform::Truncate(width) => truncate(value, *width)?,
-            Transform::Year => int(i64::from(civil(days(value)?).0) - 1970)?,
+            Transform::Year => int(civil(days(value)?).0 - 1970)?,
             Transform::Month => {
-                let (year, month) = civil(days(value)?);
-                int((i64::from(year) - 1970) * 12 + i64::from(month) - 1)?
+                let (year, month, _) = civil(days(value)?);
+                int((year - 1970) * 12 + month - 1)?
             }
             Transform::Day => Value::Date(i32::try_from(days(value)?).ok()?),
             Transform::Hour => int(micros(value)?.div_euclid(3_600_000_000))?,
@@ -142,24 +143,6 @@ fn days(value: &Value) -> Option<i64> {
         Value::Date(days) => Some(i64::from(*days)),
         other => Some(micros(other)?.div_euclid(86_400_000_000)),
     }
-}
-
-/// The year and the month (1 to 12) of a day since 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Years are counted from March, so that the leap day is the last of its year; then every span is a
-/// division: 400 years have 146,097 days, and five months from March on have 153.
-fn civil(day: i64) -> (i32, u32) {
-    let day = day + 719_468; // since 0000-03-01
-    let era = day.div_euclid(146_097);
-    let of_era = day.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153; // from March, which is 0
-    let january = i64::from(month >= 10);
-    let year = year + era * 400 + january;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    // A timestamp spans 584,554 years, so both fit.
-    (i32::try_from(year).unwrap_or(i32::MAX), u32::try_from(month).unwrap_or(1))
 }
 
 fn truncate(value: &Value, width: u32) -> Option<Value> {

@@ -94,7 +94,7 @@ impl Value {
     }
 
     /// The number behind a float or a double; there is one NaN.
-    fn float(&self) -> Option<f64> {
+    pub(crate) fn float(&self) -> Option<f64> {
         let number = match self {
             Value::Float(v) => f64::from(*v),
             Value::Double(v) => *v,
@@ -106,7 +106,7 @@ impl Value {
     /// The type, narrow ones taken for what they can be promoted to, and timestamps for one whether
     /// zoned or not: within one partition field they cannot mix, but iceberg-rust's manifests do not
     /// tell them apart.
-    fn family(&self) -> Discriminant<Value> {
+    pub(crate) fn family(&self) -> Discriminant<Value> {
         discriminant(match self {
             Value::Int(_) => &Value::Long(0),
             Value::Float(_) => &Value::Double(0.0),
