@@ -37,7 +37,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use tempfile::TempDir;
-use view::{check, describe, records, rows, rows_at, same};
+use view::{check, describe, records, rows, rows_at, same, text};
 
 // --- the engines ---
 
@@ -151,6 +151,7 @@ fn compare(table: &Table, theirs: &Json) {
     let inspected = theirs.remove("inspect").unwrap();
     same(&describe(table), &Json::Object(theirs.clone()), "table");
     same_inspected(table, &inspected);
+    same_manifests(table, &inspected);
     check(table);
 }
 
@@ -180,6 +181,49 @@ fn same_inspected(table: &Table, theirs: &Json) {
             theirs.retain(|key, _| ours.contains_key(key));
             same(&Json::Object(ours), &Json::Object(theirs), &format!("{what}[{number}]"));
         }
+    }
+}
+
+/// The manifests of the current snapshot and their entries, deleted ones included.
+#[track_caller]
+fn same_manifests(table: &Table, theirs: &Json) {
+    let Some(snapshot) = table.current_snapshot() else { return };
+    let store = table.warehouse().store.as_ref();
+    let (mut manifests, mut entries) = (BTreeSet::new(), BTreeSet::new());
+    for manifest in ops::load::manifests(store, snapshot).unwrap() {
+        let counts = &manifest.counts;
+        let row = json!([
+            manifest.manifest_path.as_str(),
+            manifest.manifest_length,
+            manifest.added_snapshot_id.to_string(),
+            [counts.added_files, counts.existing_files, counts.deleted_files],
+        ]);
+        manifests.insert(text(&row));
+        for entry in ops::load::entries(store, &manifest).unwrap() {
+            let row = json!([
+                entry.data_file.file_path.as_str(),
+                entry.status as i32,
+                entry.snapshot_id.to_string(),
+                [entry.sequence_number, entry.file_sequence_number],
+            ]);
+            entries.insert(text(&row));
+        }
+    }
+    let rows = |what: &str, row: fn(&Json) -> Json| -> Option<BTreeSet<String>> {
+        Some(theirs[what].as_array()?.iter().map(|r| text(&row(r))).collect())
+    };
+    let theirs = rows("manifests", |row| {
+        let counts = ["added", "existing", "deleted"];
+        let counts = counts.map(|kind| row[format!("{kind}_data_files_count")].clone());
+        json!([row["path"], row["length"], row["added_snapshot_id"], counts])
+    });
+    assert_eq!(Some(manifests), theirs);
+    let of_entry = |row: &Json| {
+        let numbers = [&row["sequence_number"], &row["file_sequence_number"]];
+        json!([row["data_file"]["file_path"], row["status"], row["snapshot_id"], numbers])
+    };
+    if let Some(theirs) = rows("entries", of_entry) {
+        assert_eq!(entries, theirs);
     }
 }
 

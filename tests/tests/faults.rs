@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use catalog::{Table, Warehouse};
 use kiosko_tests::{Double, Hook, Hooked, Kind, State, Whim, World, ident, new_table, rows};
-use ops::{compact, expire, orphans};
+use ops::{Error, compact, expire, orphans};
 use store::{Faulty, Store};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn judge(
     // 2. The answer is true.
     match answer {
         Ok(()) => assert!(after, "{at}: it said that all went well"),
-        Err(ops::Error::Unknown { .. }) => {}
+        Err(Error::Unknown { .. }) => {}
         Err(error) => assert!(before, "{at}: it said that nothing happened: {error}"),
     }
     // 3. Sound.
@@ -176,9 +176,17 @@ fn judge(
     let plan = orphans::plan(&client, &table, 0).unwrap();
     let found: BTreeSet<_> =
         plan.orphans.iter().map(|orphan| orphan.path.normal().to_string()).collect();
-    assert_eq!(found, left, "{at}: the orphan hunt");
+    // A metadata file with another uuid may be another table's root: the one that a creation left behind
+    // before it was tried again is spared.
+    let spared: BTreeSet<_> = left.difference(&found).cloned().collect();
+    assert!(found.is_subset(&left), "{at}: the orphan hunt");
+    assert!(
+        spared.iter().all(|path| verb == Create && path.contains("/metadata/00000-")),
+        "{at}: the orphan hunt: {spared:?}"
+    );
     orphans::run(&client, &table, &plan).unwrap();
-    assert_eq!(world.files(verb.table()), needed, "{at}: after the orphan hunt");
+    let stay = needed.union(&spared).cloned().collect();
+    assert_eq!(world.files(verb.table()), stay, "{at}: after the orphan hunt");
     assert_eq!(states(world), expected.after, "{at}: after the orphan hunt");
     world.verify();
     // 6. Elsewhere nothing happened.
@@ -197,6 +205,16 @@ fn at_every_call(kind: Kind, verb: Verb, name: &str, mode: Mode) {
         let faulty = Arc::new(mode(world.shared_store(), n));
         let answer = act(verb, &world.client_of(faulty.clone()), &scene.before_expiry);
         let at = format!("{verb:?} in {kind:?}, {name} {n}");
+        // Who reads the error learns that the store failed, and not that a file is damaged. Who deletes
+        // says instead which neighbour it could not look at.
+        let told = match &answer {
+            Ok(()) | Err(Error::Store(_) | Error::Catalog(catalog::Error::Store(_))) => true,
+            Err(Error::Invalid { why, .. }) => {
+                matches!(verb, Orphans | Clean) && why.contains("does not load")
+            }
+            Err(_) => false,
+        };
+        assert!(told, "{at}: {answer:?}");
         judge(verb, &scene, &expected, &world, &answer, &at);
         if !faulty.hit() {
             assert!(answer.is_ok(), "{at}: nothing failed");
@@ -253,9 +271,9 @@ fn a_pointer_that_lies() {
                 match (&answer, whim) {
                     (Ok(()), Whim::ErrorAfter) => {}
                     (Err(error), _) if verb == Create => {
-                        assert!(matches!(error, ops::Error::Catalog(_)), "{at}: {error}");
+                        assert!(matches!(error, Error::Catalog(_)), "{at}: {error}");
                     }
-                    (Err(ops::Error::Unknown { .. }), _) if whim != Whim::ErrorAfter => {}
+                    (Err(Error::Unknown { .. }), _) if whim != Whim::ErrorAfter => {}
                     _ => panic!("{at}: {answer:?}"),
                 }
                 let kept = world.everything();
@@ -270,7 +288,7 @@ fn a_pointer_that_lies() {
                     assert!(whim != Whim::Late, "{at}: it was under way");
                 }
                 // A create that is told nothing answers the error of the pointer: also unknown.
-                let unknown = || ops::Error::Unknown { table: "t".into(), why: String::new() };
+                let unknown = || Error::Unknown { table: "t".into(), why: String::new() };
                 let answer = answer.map_err(|_| unknown());
                 judge(verb, &scene, &expected, &world, &answer, &at);
             }
@@ -351,7 +369,7 @@ fn a_process_that_is_killed() {
                 .status()
                 .unwrap();
             // Whoever was killed told nothing.
-            let unknown = || ops::Error::Unknown { table: "t".into(), why: String::new() };
+            let unknown = || Error::Unknown { table: "t".into(), why: String::new() };
             let answer = if status.success() { Ok(()) } else { Err(unknown()) };
             let again = World::open(world.folder(), 78);
             judge(verb, &scene, &expected, &again, &answer, &format!("{verb:?}, killed at {n}"));

@@ -39,6 +39,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Ops(ops::Error::Conflict { .. } | ops::Error::Unknown { .. }) => 3,
+            Error::Catalog(catalog::Error::Busy { .. }) => 3,
+            Error::Ops(ops::Error::Catalog(catalog::Error::Busy { .. })) => 3,
             Error::Faults(_) => 4,
             _ => 1,
         }

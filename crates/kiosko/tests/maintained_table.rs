@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{catalog, ending, files, live, metadata, needed, run};
+use common::{catalog, ending, entries, files, live, metadata, needed, run};
 use kiosko::lessons::m07_l08_maintained_table::{Fact, Measured, Options};
 use kiosko::{Error, Table, shop};
 use serde_json::{Map, Value as Json, json};
@@ -188,6 +188,9 @@ fn whoever_opens_the_catalog_afterwards_reads_every_row() {
     assert_eq!(compacted["summary"]["operation"], "replace");
     assert_eq!((live(before).len(), live(compacted).len()), (7, 1));
     assert!(live(before).is_disjoint(&live(compacted)), "the one file is a new one");
+    // Its rows are as old as they were: a delete of the meantime must still apply to them.
+    let [entry] = &entries(compacted)[..] else { panic!("one entry") };
+    assert_eq!((entry.sequence_number, entry.file_sequence_number), (Some(7), Some(8)));
 }
 
 #[test]

@@ -80,6 +80,20 @@ pub struct Counts {
     pub deleted_rows: Option<i64>,
 }
 
+impl Counts {
+    /// All six, if all are known: files added, existing, deleted, then their rows.
+    pub fn known(&self) -> Option<[i64; 6]> {
+        Some([
+            self.added_files?.into(),
+            self.existing_files?.into(),
+            self.deleted_files?.into(),
+            self.added_rows?,
+            self.existing_rows?,
+            self.deleted_rows?,
+        ])
+    }
+}
+
 /// What the files of a manifest have in one partition field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldSummary {

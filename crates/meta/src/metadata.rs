@@ -207,6 +207,23 @@ impl TableMetadata {
         })
     }
 
+    /// The sequence number of the next snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the last one is the highest there is, which no table reaches honestly.
+    pub fn next_sequence_number(&self) -> Result<i64> {
+        self.last_sequence_number.checked_add(1).ok_or_else(|| {
+            let why = "last-sequence-number is the highest number there is; the metadata is wrong";
+            Error::invalid("adding a snapshot", why)
+        })
+    }
+
+    /// Whether files of the table may be deleted at all: `gc.enabled`, which is true unless it says
+    /// something else. Where it is not, the files may belong to another table too.
+    pub fn gc_enabled(&self) -> bool {
+        self.properties.get("gc.enabled").is_none_or(|text| text.eq_ignore_ascii_case("true"))
+    }
+
     /// A property as a number, or `default` when it is absent or none.
     pub fn number(&self, key: &str, default: u64) -> u64 {
         self.properties.get(key).and_then(|text| text.parse().ok()).unwrap_or(default)

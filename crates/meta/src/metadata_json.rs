@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// The keys that [`TableMetadata`] models, and the older ones of v1 that it lifts.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 23] = [
     "format-version",
     "table-uuid",
     "location",
@@ -51,8 +51,6 @@ const KNOWN: [&str; 25] = [
     "refs",
     "statistics",
     "partition-statistics",
-    "type",
-    "name",
 ];
 
 /// How far gzip may grow: this many times its size, and a little more. Beyond it the file is taken
@@ -177,7 +175,7 @@ fn list<T>(at: &At<'_>, key: &str, item: impl Fn(&At<'_>) -> Result<T>) -> Resul
     }
 }
 
-/// Early v1 tables had no uuid; they are given the nil one, which never compares as another table.
+/// Early v1 tables had no uuid; they are given the nil one. Two of them cannot be told apart by it.
 fn read_uuid(at: &At<'_>, v1: bool) -> Result<uuid::Uuid> {
     if v1 && at.get("table-uuid").is_none() {
         return Ok(uuid::Uuid::nil());

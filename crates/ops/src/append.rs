@@ -10,13 +10,12 @@
 //! Until step 4 succeeds no reader can see anything of it. An append reads no rows, so no rival can
 //! forbid it: when the race is lost, steps 3 and 4 are done again on top of the winner.
 
-use crate::commit::{self, Attempt};
+use crate::commit;
 use crate::snapshot::{Change, Producer};
 use crate::{Result, write};
 use arrow_array::RecordBatch;
 use catalog::{Table, Warehouse};
-use meta::snapshot::{MAIN, Operation, SnapshotRef};
-use meta::update::{Requirement, Update};
+use meta::snapshot::Operation;
 use std::collections::BTreeSet;
 
 /// Adds the rows of `batches` to the table, as one commit, and returns the table after it. No rows
@@ -38,21 +37,8 @@ pub fn append(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) -> 
         data_sequence_number: None,
     };
     let mut producer = Producer::new(warehouse, change, write);
-    let result = commit::commit(warehouse, "append", table, |table| {
-        let base = &table.metadata;
-        let parent = base.current_snapshot();
-        let produced = producer.produce(base, parent, base.last_sequence_number + 1)?;
-        let head = parent.map(|parent| parent.snapshot_id);
-        let branch = SnapshotRef::branch(produced.snapshot.snapshot_id);
-        Ok(Attempt {
-            requirements: vec![Requirement::AssertRefSnapshotId(MAIN.into(), head)],
-            updates: vec![
-                Update::AddSnapshot(produced.snapshot),
-                Update::SetSnapshotRef(MAIN.into(), branch),
-            ],
-            garbage: produced.garbage,
-        })
-    });
+    let result =
+        commit::commit(warehouse, "append", table, |table| producer.attempt(&table.metadata));
     files.extend(producer.added_manifest());
     commit::discard_after(warehouse, result, || files)
 }

@@ -15,11 +15,19 @@
 //! ```
 
 use crate::{Error, Result};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringArray, new_null_array,
+};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use meta::schema::{Field, Schema};
 use meta::types::Primitive;
+use meta::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -131,6 +139,46 @@ pub fn batch_of(arrow: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Resul
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(arrow.clone(), columns, &options)
         .map_err(|e| Error::invalid("making a batch", e))
+}
+
+/// A column of `rows` times the same value. `None` for a value that Arrow cannot hold.
+pub(crate) fn constant(value: &Value, rows: usize) -> Option<ArrayRef> {
+    fn primitive<T: ArrowPrimitiveType>(value: T::Native, rows: usize) -> PrimitiveArray<T> {
+        PrimitiveArray::<T>::from_value(value, rows)
+    }
+    let fixed = |bytes: &[u8]| {
+        let bytes = std::iter::repeat_n(bytes, rows);
+        FixedSizeBinaryArray::try_from_iter(bytes).ok()
+    };
+    Some(match value {
+        Value::Boolean(v) => Arc::new(BooleanArray::from(vec![*v; rows])),
+        Value::Int(v) => Arc::new(primitive::<Int32Type>(*v, rows)),
+        Value::Long(v) => Arc::new(primitive::<Int64Type>(*v, rows)),
+        Value::Float(v) => Arc::new(primitive::<Float32Type>(*v, rows)),
+        Value::Double(v) => Arc::new(primitive::<Float64Type>(*v, rows)),
+        Value::Date(v) => Arc::new(primitive::<Date32Type>(*v, rows)),
+        Value::Time(v) => Arc::new(primitive::<Time64MicrosecondType>(*v, rows)),
+        Value::Timestamp(v) => Arc::new(primitive::<TimestampMicrosecondType>(*v, rows)),
+        Value::Timestamptz(v) => {
+            Arc::new(primitive::<TimestampMicrosecondType>(*v, rows).with_timezone("UTC"))
+        }
+        Value::TimestampNs(v) => Arc::new(primitive::<TimestampNanosecondType>(*v, rows)),
+        Value::TimestamptzNs(v) => {
+            Arc::new(primitive::<TimestampNanosecondType>(*v, rows).with_timezone("UTC"))
+        }
+        Value::Decimal(unscaled, scale) => {
+            let scale = i8::try_from(*scale).ok()?;
+            let column = primitive::<Decimal128Type>(*unscaled, rows);
+            // The fewest digits that hold it; the column is widened to its own precision after.
+            let digits = unscaled.unsigned_abs().to_string().len().max(scale.unsigned_abs().into());
+            let precision = u8::try_from(digits).ok()?.max(1);
+            Arc::new(column.with_precision_and_scale(precision, scale).ok()?)
+        }
+        Value::String(v) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(v, rows))),
+        Value::Binary(v) => Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(v, rows))),
+        Value::Fixed(v) => Arc::new(fixed(v)?),
+        Value::Uuid(v) => Arc::new(fixed(v.as_bytes())?),
+    })
 }
 
 /// The column as `want`, where every value survives: the same type, another layout of it, or one

@@ -85,12 +85,12 @@ impl Checker<'_> {
     }
 
     fn snapshot(&mut self, metadata: &TableMetadata, snapshot: &Snapshot) {
-        let manifests = match load::manifests(self.store, snapshot) {
+        let manifests = match load::manifests_as_listed(self.store, snapshot) {
             Ok(manifests) => manifests,
             Err(e) => return self.fault("I2", &snapshot.manifest_list, e.to_string()),
         };
         let mut live = BTreeMap::new();
-        let (mut rows, mut files, mut whole) = (0, 0, true);
+        let (mut rows, mut files, mut whole) = (0i64, 0, true);
         for manifest in &manifests {
             if !self.manifest(manifest) {
                 whole = false;
@@ -106,7 +106,7 @@ impl Checker<'_> {
                     self.fault("I4", &file.file_path, what);
                 }
                 if manifest.content == ManifestContent::Data {
-                    (rows, files) = (rows + file.record_count, files + 1);
+                    (rows, files) = (rows.saturating_add(file.record_count), files + 1);
                 }
                 let number = entry.sequence_number.unwrap_or(0);
                 if metadata.format_version > 1 && number > snapshot.sequence_number {

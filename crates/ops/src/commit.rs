@@ -117,14 +117,16 @@ pub fn discard(warehouse: &Warehouse, files: &[Location]) {
     }
 }
 
-/// Deletes what a verb wrote, if its failure proves that no commit names it.
+/// Deletes what a verb wrote, if its failure proves that no commit names it. Every error proves that
+/// but one: a catalog that cannot say whether it swapped says [`Error::Unknown`].
 pub fn discard_after<T>(
     warehouse: &Warehouse,
     result: Result<T>,
     files: impl FnOnce() -> Vec<Location>,
 ) -> Result<T> {
-    if let Err(Error::Conflict { .. }) = &result {
-        discard(warehouse, &files());
+    match &result {
+        Ok(_) | Err(Error::Unknown { .. }) => {}
+        Err(_) => discard(warehouse, &files()),
     }
     result
 }

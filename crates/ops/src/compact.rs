@@ -16,16 +16,16 @@
 //! higher number, so it still applies to the rows it meant; and one that has been applied to the old
 //! files already does not apply twice.
 
-use crate::commit::{self, Attempt};
+use crate::commit;
 use crate::conflict::{self, Rules};
+use crate::resolve::Constants;
 use crate::scan::Batches;
 use crate::snapshot::{Change, Producer};
 use crate::{Error, Result, load, write};
 use catalog::{Table, Warehouse};
 use meta::data_file::DataFile;
 use meta::metadata::TableMetadata;
-use meta::snapshot::{MAIN, Operation, SnapshotRef};
-use meta::update::{Requirement, Update};
+use meta::snapshot::Operation;
 use store::Store;
 
 /// What is worth rewriting.
@@ -78,20 +78,23 @@ pub fn plan(store: &dyn Store, table: &Table, options: &Options) -> Result<Plan>
     };
     let mut plan = Plan { snapshot_id: Some(snapshot.snapshot_id), ..Plan::default() };
     let mut small = Vec::new();
-    for entry in load::live_data_files(store, snapshot)? {
-        if options.is_small(&entry.data_file) {
+    for (spec_id, entry) in load::live_files(store, snapshot)? {
+        if spec_id != table.metadata.default_spec_id {
+            plan.keep.push((entry.data_file, format!("it is grouped by the older spec {spec_id}")));
+        } else if options.is_small(&entry.data_file) {
             small.push(entry.data_file);
         } else {
             plan.keep.push((entry.data_file, "it is large enough".into()));
         }
     }
+    // One file alone has nobody to be brought together with.
+    let enough = options.min_input_files.max(2);
     for bin in pack(small, options.target_file_size) {
         let full = bin.iter().map(size).sum::<u64>() >= options.target_file_size / 4 * 3;
-        if bin.len() >= options.min_input_files.max(2) || (full && bin.len() > 1) {
+        if bin.len() >= enough || (full && bin.len() > 1) {
             plan.bins.push(bin);
         } else {
-            let why =
-                format!("only {} small files, {} are wanted", bin.len(), options.min_input_files);
+            let why = format!("only {} small files, {enough} are wanted", bin.len());
             plan.keep.extend(bin.into_iter().map(|file| (file, why.clone())));
         }
     }
@@ -103,8 +106,8 @@ fn pack(files: Vec<DataFile>, target: u64) -> Vec<Vec<DataFile>> {
     let mut bins: Vec<(u64, Vec<DataFile>)> = Vec::new();
     for file in files {
         match bins.last_mut() {
-            Some((filled, bin)) if *filled + size(&file) <= target => {
-                *filled += size(&file);
+            Some((filled, bin)) if filled.saturating_add(size(&file)) <= target => {
+                *filled = filled.saturating_add(size(&file));
                 bin.push(file);
             }
             _ => bins.push((size(&file), vec![file])),
@@ -143,18 +146,7 @@ pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Table> {
         let base = &table.metadata;
         let rules = Rules { no_new_rows: false };
         conflict::check(store, "compaction", plan.snapshot_id, base, rules)?;
-        let parent = base.current_snapshot();
-        let produced = producer.produce(base, parent, base.last_sequence_number + 1)?;
-        let head = parent.map(|parent| parent.snapshot_id);
-        let branch = SnapshotRef::branch(produced.snapshot.snapshot_id);
-        Ok(Attempt {
-            requirements: vec![Requirement::AssertRefSnapshotId(MAIN.into(), head)],
-            updates: vec![
-                Update::AddSnapshot(produced.snapshot),
-                Update::SetSnapshotRef(MAIN.into(), branch),
-            ],
-            garbage: produced.garbage,
-        })
+        producer.attempt(base)
     });
     files.extend(producer.added_manifest());
     commit::discard_after(warehouse, result, || files)
@@ -168,13 +160,14 @@ fn rewrite(
     write: uuid::Uuid,
 ) -> Result<Vec<DataFile>> {
     let fields = &metadata.current_schema()?.fields;
-    let bins = plan
-        .bins
-        .iter()
-        .map(|bin| Batches::new(&warehouse.store, fields.clone(), bin.iter().cloned()));
+    let bins = plan.bins.iter().map(|bin| {
+        // All of them are of the default spec, which is unpartitioned: none has constants.
+        let files = bin.iter().map(|file| (file.clone(), Constants::new())).collect();
+        Batches::new(&warehouse.store, fields.clone(), files)
+    });
     let added = write::one_file_each(warehouse, metadata, write, bins)?;
     let count = |files: &mut dyn Iterator<Item = &DataFile>| -> i64 {
-        files.map(|file| file.record_count).sum()
+        files.fold(0, |rows, file| rows.saturating_add(file.record_count))
     };
     let (before, after) = (count(&mut plan.bins.iter().flatten()), count(&mut added.iter()));
     if before != after {

@@ -11,7 +11,7 @@
 
 use crate::commit::{self, Attempt};
 use crate::reach::{self, Kind};
-use crate::{Error, Result};
+use crate::{Error, Result, orphans};
 use catalog::{Table, Warehouse};
 use meta::Location;
 use meta::metadata::TableMetadata;
@@ -105,9 +105,11 @@ pub fn surplus(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Vec<
 /// counts.
 ///
 /// # Errors
-/// [`Error::Invalid`] when the table forbids it (`gc.enabled` is false), or when a file to delete lies
-/// outside the table's folder, which nobody asked to clean; otherwise what the store says. Files that
-/// are gone already are passed over, so a clean-up that was cut short can be done again.
+/// [`Error::Invalid`] when the table forbids it (`gc.enabled`), when another table of the catalog shares
+/// its folder or cannot be asked what it needs, or when a file to delete lies outside the table's folder,
+/// which nobody asked to clean; otherwise what the store says. Files that are gone already are passed
+/// over, so a clean-up that was cut short can be done again; so can the orphan hunt, which takes the
+/// rest.
 pub fn clean(warehouse: &Warehouse, before: &Table) -> Result<Vec<Cleaned>> {
     let now = warehouse.catalog.load_table(&before.ident)?;
     let cleaned = difference(warehouse, before, &now)?;
@@ -125,14 +127,13 @@ pub fn clean(warehouse: &Warehouse, before: &Table) -> Result<Vec<Cleaned>> {
 fn difference(warehouse: &Warehouse, before: &Table, now: &Table) -> Result<Vec<Cleaned>> {
     let refuse =
         |why: &str| Err(Error::invalid(format!("deleting files of {}", before.ident), why));
-    if now.metadata.properties.get("gc.enabled").is_some_and(|text| text == "false") {
-        return refuse("its property gc.enabled is false: its files may be another table's too");
-    }
+    orphans::refuse_forbidden(now)?;
     if now.metadata.table_uuid != before.metadata.table_uuid {
         return refuse("the table was dropped and made anew meanwhile");
     }
     let store = warehouse.store.as_ref();
-    let needed = reach::reachable(store, now)?;
+    let rivals = orphans::rivals(warehouse, now)?;
+    let needed = orphans::with_rivals(store, reach::reachable(store, now)?, &rivals)?;
     let mut surplus: Vec<_> = reach::remains(store, before)?
         .into_iter()
         .filter(|(path, kind)| !needed.contains_key(path) && *kind != Kind::Metadata)

@@ -19,14 +19,16 @@
 //!
 //! The subtraction is right only if both halves spell locations alike. So nothing is planned when
 //! a needed file is not in the listing, when a file to delete has the name of a needed one in
-//! another place (a link, a moved table), or when another table of the catalog shares the folder.
+//! another place (a link, a moved table), or when another table shares the folder: one of the catalog,
+//! by its location, or a stranger, by a metadata file here with another uuid and snapshots. Files that
+//! another table of the catalog needs are needed. And `gc.enabled = false` forbids it all.
 
 use crate::reach::{self, Kind};
 use crate::{Error, Result};
 use catalog::{Table, Warehouse};
 use meta::Location;
 use std::collections::{BTreeMap, BTreeSet};
-use store::Listed;
+use store::{Listed, Store};
 
 /// How old a file must be to be taken for an orphan, unless the caller says otherwise: three days.
 pub const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
@@ -75,16 +77,20 @@ impl Plan {
 pub fn plan(warehouse: &Warehouse, table: &Table, older_than_ms: i64) -> Result<Plan> {
     let store = warehouse.store.as_ref();
     let root = table.metadata.location.clone();
-    refuse_shared(warehouse, table)?;
+    let rivals = rivals(warehouse, table)?;
     let now_ms = warehouse.stamp.now_ms();
     let listed = store.list(root.normal())?;
     // Loaded after the listing, whatever the caller held.
     let table = warehouse.catalog.load_table(&table.ident)?;
+    refuse_forbidden(&table)?;
     let needed = reach::reachable(store, &table)?;
     if missing(&root, &table, &needed, &listed)?.is_some() {
         // Committed since the listing, perhaps: then a listing of now shows it.
         refuse_disagreement(&root, &table, &needed, &store.list(root.normal())?)?;
     }
+    let mut needed = with_rivals(store, needed, &rivals)?;
+    let strangers = strangers(store, &table, &needed, &listed)?;
+    needed.extend(strangers.into_iter().map(|path| (path, Kind::Metadata)));
     let metadata_folder = root.join("metadata")?;
     let mut plan = Plan::default();
     for file in listed {
@@ -119,8 +125,10 @@ pub fn plan(warehouse: &Warehouse, table: &Table, older_than_ms: i64) -> Result<
 /// What the store and the catalog say. Files that are gone already are passed over.
 pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Vec<Orphan>> {
     let store = warehouse.store.as_ref();
+    let rivals = rivals(warehouse, table)?;
     let table = warehouse.catalog.load_table(&table.ident)?;
-    let needed = reach::reachable(store, &table)?;
+    refuse_forbidden(&table)?;
+    let needed = with_rivals(store, reach::reachable(store, &table)?, &rivals)?;
     let mut deleted = Vec::new();
     for orphan in &plan.orphans {
         if needed.contains_key(&orphan.path) || !table.metadata.location.holds(&orphan.path) {
@@ -135,28 +143,95 @@ pub fn run(warehouse: &Warehouse, table: &Table, plan: &Plan) -> Result<Vec<Orph
     Ok(deleted)
 }
 
-/// No other table of the catalog may lie in, around or at the same folder.
-fn refuse_shared(warehouse: &Warehouse, table: &Table) -> Result<()> {
+/// The property `gc.enabled` says whether files may be deleted at all.
+pub(crate) fn refuse_forbidden(table: &Table) -> Result<()> {
+    if table.metadata.gc_enabled() {
+        return Ok(());
+    }
+    let why = "its property gc.enabled is not true: its files may be another table's too";
+    Err(Error::invalid(format!("deleting files of {}", table.ident), why))
+}
+
+/// The other tables of the catalog.
+///
+/// # Errors
+/// [`Error::Invalid`] when one of them lies in, around or at the same folder, or does not load: then
+/// nobody knows what it needs.
+pub(crate) fn rivals(warehouse: &Warehouse, table: &Table) -> Result<Vec<Table>> {
     let root = &table.metadata.location;
+    let mut rivals = Vec::new();
     for namespace in warehouse.catalog.list_namespaces()? {
         for ident in warehouse.catalog.list_tables(&namespace)? {
             if ident == table.ident {
                 continue;
             }
-            let other = warehouse.catalog.load_table(&ident).map_err(|e| {
-                let why = format!("the table {ident} may share its folder, and does not load: {e}");
-                Error::invalid(format!("looking for orphans of {}", table.ident), why)
+            let rival = warehouse.catalog.load_table(&ident).map_err(|e| {
+                let why = format!("the table {ident} may need them, and does not load: {e}");
+                Error::invalid(format!("deleting files of {}", table.ident), why)
             })?;
-            let theirs = &other.metadata.location;
+            let theirs = &rival.metadata.location;
             if root.holds(theirs) || theirs.holds(root) {
                 return Err(Error::invalid(
-                    format!("looking for orphans of {}", table.ident),
+                    format!("deleting files of {}", table.ident),
                     format!("the table {ident} lies in {theirs}, which shares the folder {root}"),
                 ));
             }
+            rivals.push(rival);
         }
     }
-    Ok(())
+    Ok(rivals)
+}
+
+/// What is needed, and what other tables need: files can be added to a second table by their path.
+pub(crate) fn with_rivals(
+    store: &dyn Store,
+    mut needed: BTreeMap<Location, Kind>,
+    rivals: &[Table],
+) -> Result<BTreeMap<Location, Kind>> {
+    for rival in rivals {
+        needed.extend(reach::reachable(store, rival)?);
+    }
+    Ok(needed)
+}
+
+/// Metadata files in the folder that nobody here needs, and that carry another table's uuid: each may
+/// be the root of a table that this catalog does not know, of another catalog or through a link. One
+/// without snapshots needs nothing but itself, and is spared.
+///
+/// # Errors
+/// [`Error::Invalid`] when one has snapshots: then its files lie here among ours.
+fn strangers(
+    store: &dyn Store,
+    table: &Table,
+    needed: &BTreeMap<Location, Kind>,
+    listed: &[Listed],
+) -> Result<Vec<Location>> {
+    let mut strangers = Vec::new();
+    for file in listed.iter().filter(|file| file.path.contains("metadata.json")) {
+        let path = Location::parse(&file.path)?;
+        if needed.contains_key(&path) {
+            continue;
+        }
+        // One that does not parse (a writer died over it) is no table's root.
+        let Ok(stranger) = meta::metadata_json::parse(&file.path, &store.read(path.normal())?)
+        else {
+            continue;
+        };
+        if stranger.table_uuid == table.metadata.table_uuid {
+            continue;
+        }
+        if !stranger.snapshots.is_empty() {
+            return Err(Error::invalid(
+                format!("looking for orphans of {}", table.ident),
+                format!(
+                    "{path} is the metadata of another table ({}), which shares the folder",
+                    stranger.table_uuid
+                ),
+            ));
+        }
+        strangers.push(path);
+    }
+    Ok(strangers)
 }
 
 /// A file that the current state needs below the root and that is not in the listing, if any.

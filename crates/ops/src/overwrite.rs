@@ -82,9 +82,11 @@ pub fn overwrite(warehouse: &Warehouse, table: &Table, batches: &[RecordBatch]) 
         let mut parent = head.cloned();
         let producers = [Some(&mut delete).filter(|_| deletes), Some(&mut append)];
         for (producer, number) in
-            producers.into_iter().flatten().zip(base.last_sequence_number + 1..)
+            producers.into_iter().flatten().zip(base.next_sequence_number()?..)
         {
-            let produced = producer.produce(base, parent.as_ref(), number)?;
+            let produced = producer.produce(base, parent.as_ref(), number).inspect_err(|_| {
+                commit::discard(warehouse, &attempt.garbage);
+            })?;
             let branch = SnapshotRef::branch(produced.snapshot.snapshot_id);
             attempt.updates.push(Update::AddSnapshot(produced.snapshot.clone()));
             attempt.updates.push(Update::SetSnapshotRef(MAIN.into(), branch));

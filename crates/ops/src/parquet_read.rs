@@ -11,13 +11,11 @@
 //!   decoder: here is a batch         resolve -> out
 //! ```
 
-use crate::resolve::Resolution;
+use crate::resolve::{Columns, Resolution};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use meta::Location;
 use meta::data_file::DataFile;
-use meta::schema::Field;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -38,12 +36,11 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    /// Reads the footer of `file` and decides where each of `fields` comes from.
+    /// Reads the footer of `file` and decides where each of the `columns` comes from.
     pub fn open(
         store: &Arc<dyn Store>,
         file: &DataFile,
-        fields: &[Field],
-        schema: &SchemaRef,
+        columns: Columns<'_>,
     ) -> Result<FileReader> {
         let path = &file.file_path;
         if file.file_format != "PARQUET" {
@@ -58,7 +55,7 @@ impl FileReader {
         // from the Parquet schema and the table.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let footer = ArrowReaderMetadata::try_new(Arc::new(footer), options).map_err(wrong)?;
-        let resolution = Resolution::new(path, footer.schema(), fields, schema)?;
+        let resolution = Resolution::new(path, footer.schema(), columns)?;
         let roots = resolution.roots();
         let mask = ProjectionMask::roots(footer.parquet_schema(), roots);
         let decoder = ParquetPushDecoderBuilder::new_with_metadata(footer)

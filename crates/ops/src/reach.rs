@@ -46,11 +46,7 @@ pub enum Kind {
 /// When a manifest list or manifest of any retained snapshot cannot be read, or a list has fewer files
 /// than its snapshot's summary: then nobody knows what is reachable, and nothing may be deleted.
 pub fn reachable(store: &dyn Store, table: &Table) -> Result<BTreeMap<Location, Kind>> {
-    let manifests = |snapshot: &Snapshot| {
-        let manifests = load::manifests(store, snapshot)?;
-        refuse_short_list(snapshot, &manifests)?;
-        Ok(manifests)
-    };
+    let manifests = |snapshot: &Snapshot| load::manifests(store, snapshot);
     follow(table, manifests, |manifest| load::entries(store, manifest))
 }
 
@@ -93,7 +89,7 @@ fn follow(
         for manifest in manifests(snapshot)? {
             reached.insert(manifest.manifest_path.clone(), Kind::Manifest);
             // Most snapshots share most of their manifests: each is read once.
-            if !manifest.may_be_live() || !read.insert(manifest.manifest_path.clone()) {
+            if !read.insert(manifest.manifest_path.clone()) {
                 continue;
             }
             for entry in entries(&manifest)? {
@@ -104,24 +100,4 @@ fn follow(
         }
     }
     Ok(reached)
-}
-
-/// A manifest list that lost its end still reads, with fewer manifests. Where every count is known, the
-/// live files must be as many as the summary says. (More is no reason to delete less.)
-fn refuse_short_list(snapshot: &Snapshot, manifests: &[ManifestFile]) -> Result<()> {
-    let total = |key| snapshot.summary.count(key);
-    let Some(said) = total("total-data-files").zip(total("total-delete-files")) else {
-        return Ok(());
-    };
-    let live = |m: &ManifestFile| Some(m.counts.added_files? + m.counts.existing_files?);
-    let Some(live) = manifests.iter().map(live).collect::<Option<Vec<_>>>() else {
-        return Ok(());
-    };
-    let counted: i64 = live.into_iter().map(i64::from).sum();
-    if counted >= said.0 + said.1 {
-        return Ok(());
-    }
-    let want = format!("the {} live files that the snapshot's summary counts", said.0 + said.1);
-    let got = format!("manifests with {counted}; is it truncated?");
-    Err(meta::Error::corrupt(&snapshot.manifest_list, "its end", want, got).into())
 }

@@ -4,32 +4,53 @@
 //! change. For each column of the table:
 //!
 //! ```text
-//!   the file has its id      take it, widened if the type was promoted since
-//!   the file has not         null; an error when the column is required
+//!   the file has its id                take it, widened if the type was promoted since
+//!   an identity partition field of     the file's partition value, for every row
+//!     the file is made from it
+//!   neither                            null; an error when the column is required
 //! ```
 
-use crate::arrow::{FIELD_ID, batch_of, widen};
+use crate::arrow::{FIELD_ID, batch_of, constant, widen};
 use crate::{Error, Result};
 use arrow_array::{RecordBatch, new_null_array};
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use meta::Location;
 use meta::schema::Field;
+use meta::value::Value;
+use std::collections::BTreeMap;
+
+/// Columns that have one value in a whole file, by field id.
+pub(crate) type Constants = BTreeMap<i32, Value>;
+
+/// The columns wanted of a file.
+pub(crate) struct Columns<'a> {
+    /// As Iceberg knows them.
+    pub fields: &'a [Field],
+    /// As Arrow does.
+    pub schema: &'a SchemaRef,
+    /// Those with one value in the whole file.
+    pub constants: Constants,
+}
+
+/// Where a column of the table comes from in one file.
+enum Source {
+    /// A root of the file's schema.
+    Root(usize),
+    /// The file's partition.
+    Partition(Value),
+    /// Nowhere: it is null.
+    Nowhere,
+}
 
 /// Where each column of the table comes from in one file.
 pub(crate) struct Resolution {
-    /// For each column of the table: its root in the file.
-    sources: Vec<Option<usize>>,
+    sources: Vec<Source>,
     schema: SchemaRef,
 }
 
 impl Resolution {
-    /// Finds the columns `fields`, which are `schema` in Arrow, in a file with the columns `file`.
-    pub fn new(
-        path: &Location,
-        file: &ArrowSchema,
-        fields: &[Field],
-        schema: &SchemaRef,
-    ) -> Result<Resolution> {
+    /// Finds the columns wanted in a file with the columns `file`.
+    pub fn new(path: &Location, file: &ArrowSchema, columns: Columns<'_>) -> Result<Resolution> {
         let ids: Vec<Option<i32>> = file
             .fields()
             .iter()
@@ -41,27 +62,32 @@ impl Resolution {
                 "its columns can only be found by a name mapping, which is not applied yet",
             )));
         }
-        let sources: Vec<_> =
-            fields.iter().map(|field| ids.iter().position(|id| *id == Some(field.id))).collect();
-        for (field, source) in fields.iter().zip(&sources) {
-            let missing = match source {
-                Some(_) => None,
-                None if field.initial_default.is_some() => Some("its default is not applied yet"),
-                None if field.required => Some("it is required and has no default"),
-                None => None,
-            };
-            if let Some(why) = missing {
-                let why =
-                    format!("it lacks the column {:?} (id {}), and {why}", field.name, field.id);
-                return Err(Error::parquet(path.as_str(), why));
+        let source = |field: &Field| {
+            if let Some(root) = ids.iter().position(|id| *id == Some(field.id)) {
+                return Ok(Source::Root(root));
             }
-        }
-        Ok(Resolution { sources, schema: schema.clone() })
+            if let Some(value) = columns.constants.get(&field.id) {
+                return Ok(Source::Partition(value.clone()));
+            }
+            let why = match field {
+                Field { initial_default: Some(_), .. } => "its default is not applied yet",
+                Field { required: true, .. } => "it is required and has no default",
+                _ => return Ok(Source::Nowhere),
+            };
+            let why = format!("it lacks the column {:?} (id {}), and {why}", field.name, field.id);
+            Err(Error::parquet(path.as_str(), why))
+        };
+        let sources = columns.fields.iter().map(source).collect::<Result<_>>()?;
+        Ok(Resolution { sources, schema: columns.schema.clone() })
     }
 
     /// The roots of the file to read, rising.
     pub fn roots(&self) -> Vec<usize> {
-        let mut roots: Vec<_> = self.sources.iter().flatten().copied().collect();
+        let roots = self.sources.iter().filter_map(|source| match source {
+            Source::Root(root) => Some(*root),
+            _ => None,
+        });
+        let mut roots: Vec<_> = roots.collect();
         roots.sort_unstable();
         roots.dedup();
         roots
@@ -75,14 +101,19 @@ impl Resolution {
             .iter()
             .zip(self.schema.fields())
             .map(|(source, want)| {
-                let place = source.and_then(|source| roots.binary_search(&source).ok());
-                let Some(column) = place.and_then(|place| batch.columns().get(place)) else {
-                    return Ok(new_null_array(want.data_type(), batch.num_rows()));
+                let column = match source {
+                    Source::Root(root) => {
+                        let place = roots.binary_search(root).ok();
+                        place.and_then(|place| batch.columns().get(place)).cloned()
+                    }
+                    Source::Partition(value) => constant(value, batch.num_rows()),
+                    Source::Nowhere => Some(new_null_array(want.data_type(), batch.num_rows())),
                 };
-                widen(column, want.data_type()).ok_or_else(|| {
-                    let have = column.data_type();
-                    let why =
-                        format!("the column {:?} is {have}, not {}", want.name(), want.data_type());
+                let fits = column.as_ref().and_then(|column| widen(column, want.data_type()));
+                fits.ok_or_else(|| {
+                    let have = column.map_or("absent".into(), |c| c.data_type().to_string());
+                    let (name, want) = (want.name(), want.data_type());
+                    let why = format!("the column {name:?} is {have}, not {want}");
                     Error::parquet(path.as_str(), why)
                 })
             })

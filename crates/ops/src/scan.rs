@@ -10,13 +10,16 @@
 //! taken, so a scan holds one file's batch at a time.
 
 use crate::parquet_read::FileReader;
+use crate::resolve::{Columns, Constants};
 use crate::{Error, Result, load};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use catalog::Table;
 use meta::data_file::DataFile;
+use meta::partition::PartitionSpec;
 use meta::schema::{Field, Schema};
 use meta::snapshot::Snapshot;
+use meta::transform::Transform;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Store;
@@ -35,7 +38,7 @@ pub struct Batches {
     store: Arc<dyn Store>,
     fields: Vec<Field>,
     schema: SchemaRef,
-    files: VecDeque<DataFile>,
+    files: VecDeque<(DataFile, Constants)>,
     open: Option<FileReader>,
 }
 
@@ -52,10 +55,22 @@ pub fn scan(store: &Arc<dyn Store>, table: &Table, scan: &Scan) -> Result<Batche
         Some(names) => names.iter().map(|name| column(schema, name)).collect::<Result<_>>()?,
     };
     let live = match snapshot {
-        Some(snapshot) => load::live_data_files(store.as_ref(), snapshot)?,
+        Some(snapshot) => load::live_files(store.as_ref(), snapshot)?,
         None => Vec::new(),
     };
-    Batches::new(store, fields, live.into_iter().map(|entry| entry.data_file))
+    let files = live.into_iter().map(|(spec_id, entry)| {
+        let constants = constants(table.metadata.spec(spec_id)?, &entry.data_file);
+        Ok((entry.data_file, constants))
+    });
+    Batches::new(store, fields, files.collect::<Result<_>>()?)
+}
+
+/// The columns that have one value in the whole file: the sources of its identity partition fields.
+/// A file that came from Hive does not hold them.
+fn constants(spec: &PartitionSpec, file: &DataFile) -> Constants {
+    let values = spec.fields.iter().zip(&file.partition);
+    let identity = values.filter(|(field, _)| field.transform == Transform::Identity);
+    identity.filter_map(|(field, value)| Some((field.source_id, value.clone()?))).collect()
 }
 
 /// The snapshot that `snapshot_id` asks for, and the schema to read it with.
@@ -89,14 +104,14 @@ fn column(schema: &Schema, name: &str) -> Result<Field> {
 }
 
 impl Batches {
-    /// The rows of these files, as these columns.
+    /// The rows of these files, as these columns; each file with the columns it is constant in.
     pub(crate) fn new(
         store: &Arc<dyn Store>,
         fields: Vec<Field>,
-        files: impl Iterator<Item = DataFile>,
+        files: VecDeque<(DataFile, Constants)>,
     ) -> Result<Batches> {
         let schema = crate::arrow::arrow_schema(&fields)?;
-        Ok(Batches { store: store.clone(), fields, schema, files: files.collect(), open: None })
+        Ok(Batches { store: store.clone(), fields, schema, files, open: None })
     }
 
     /// The Arrow schema of every batch.
@@ -111,10 +126,11 @@ impl Batches {
             {
                 return Ok(Some(batch));
             }
-            let Some(file) = self.files.pop_front() else {
+            let Some((file, constants)) = self.files.pop_front() else {
                 return Ok(None);
             };
-            self.open = Some(FileReader::open(&self.store, &file, &self.fields, &self.schema)?);
+            let columns = Columns { fields: &self.fields, schema: &self.schema, constants };
+            self.open = Some(FileReader::open(&self.store, &file, columns)?);
         }
     }
 }

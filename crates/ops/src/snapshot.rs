@@ -19,15 +19,17 @@
 //! The manifest of the added files does not hold the sequence number it will get (see
 //! [`meta::manifest`]), so a lost race writes steps 2 and 3 again and nothing else.
 
+use crate::commit::{self, Attempt};
 use crate::{Error, Result, load};
 use catalog::Warehouse;
 use meta::data_file::DataFile;
 use meta::manifest::{ManifestEntry, Status};
-use meta::manifest_list::{self, ManifestContent, ManifestFile};
+use meta::manifest_list::{self, Counts, ManifestContent, ManifestFile};
 use meta::manifest_write::ManifestWriter;
 use meta::metadata::TableMetadata;
 use meta::partition::PartitionSpec;
-use meta::snapshot::{Operation, Snapshot, Summary};
+use meta::snapshot::{MAIN, Operation, Snapshot, SnapshotRef, Summary};
+use meta::update::{Requirement, Update};
 use meta::{Location, location};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -64,6 +66,8 @@ pub struct Producer<'a> {
     added: Option<ManifestFile>,
     manifests: usize,
     attempts: u32,
+    /// What the current attempt wrote.
+    written: Vec<Location>,
 }
 
 /// A snapshot whose files are written and that no metadata names yet.
@@ -79,7 +83,16 @@ impl<'a> Producer<'a> {
     /// the files of one commit are known by one uuid.
     pub fn new(warehouse: &'a Warehouse, change: Change, commit: Uuid) -> Producer<'a> {
         let snapshot_id = warehouse.stamp.snapshot_id();
-        Producer { warehouse, change, snapshot_id, commit, added: None, manifests: 0, attempts: 0 }
+        Producer {
+            warehouse,
+            change,
+            snapshot_id,
+            commit,
+            added: None,
+            manifests: 0,
+            attempts: 0,
+            written: Vec::new(),
+        }
     }
 
     /// Whether the change removes any file.
@@ -92,18 +105,58 @@ impl<'a> Producer<'a> {
         self.added.as_ref().map(|manifest| manifest.manifest_path.clone())
     }
 
+    /// Writes the files of a snapshot on top of `main`, and says what the catalog is to be asked: the
+    /// whole attempt of a verb that makes one snapshot.
+    ///
+    /// # Errors
+    /// As [`Producer::produce`].
+    pub fn attempt(&mut self, base: &TableMetadata) -> Result<Attempt> {
+        let parent = base.current_snapshot();
+        let produced = self.produce(base, parent, base.next_sequence_number()?)?;
+        let head = parent.map(|parent| parent.snapshot_id);
+        let branch = SnapshotRef::branch(produced.snapshot.snapshot_id);
+        Ok(Attempt {
+            requirements: vec![Requirement::AssertRefSnapshotId(MAIN.into(), head)],
+            updates: vec![
+                Update::AddSnapshot(produced.snapshot),
+                Update::SetSnapshotRef(MAIN.into(), branch),
+            ],
+            garbage: produced.garbage,
+        })
+    }
+
     /// Writes the files of a snapshot on top of `parent` of the table `base`, to be numbered
     /// `sequence_number`.
     ///
     /// # Errors
     /// [`Error::Conflict`] when a file to remove is not live any more; otherwise what the store says.
+    /// Then the files of this attempt are deleted again.
     pub fn produce(
         &mut self,
         base: &TableMetadata,
         parent: Option<&Snapshot>,
         sequence_number: i64,
     ) -> Result<Produced> {
-        let mut garbage = Vec::new();
+        self.written.clear();
+        let snapshot = self.write(base, parent, sequence_number);
+        let kept = self.added_manifest();
+        let written = self.written.drain(..);
+        let garbage: Vec<_> = written.filter(|path| Some(path) != kept.as_ref()).collect();
+        match snapshot {
+            Ok(snapshot) => Ok(Produced { snapshot, garbage }),
+            Err(e) => {
+                commit::discard(self.warehouse, &garbage);
+                Err(e)
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        base: &TableMetadata,
+        parent: Option<&Snapshot>,
+        sequence_number: i64,
+    ) -> Result<Snapshot> {
         let mut manifests = Vec::new();
         if let Some(mut added) = self.added_files(base, sequence_number)? {
             added.sequence_number = sequence_number;
@@ -124,24 +177,14 @@ impl<'a> Producer<'a> {
             manifests.push(self.write_manifest(base, spec, sequence_number, entries)?);
         }
         manifests.append(&mut carried);
-        let ours = |m: &&ManifestFile| m.added_snapshot_id == self.snapshot_id;
-        let kept = self.added_manifest();
-        let rewritten = manifests.iter().filter(ours).map(|m| m.manifest_path.clone());
-        garbage.extend(rewritten.filter(|path| Some(path) != kept.as_ref()));
         let parent_id = parent.map(|parent| parent.snapshot_id);
         let name = location::manifest_list_file(self.snapshot_id, self.attempts, self.commit);
         self.attempts += 1;
+        let id = self.snapshot_id;
         let list = self.put(base, &name, |sync| {
-            Ok(manifest_list::encode(
-                self.snapshot_id,
-                parent_id,
-                sequence_number,
-                &manifests,
-                sync,
-            ))
+            Ok(manifest_list::encode(id, parent_id, sequence_number, &manifests, sync))
         })?;
-        garbage.push(list.0.clone());
-        let snapshot = Snapshot {
+        Ok(Snapshot {
             snapshot_id: self.snapshot_id,
             parent_snapshot_id: parent_id,
             sequence_number,
@@ -150,8 +193,7 @@ impl<'a> Producer<'a> {
             summary: summarise(&self.change, &removed, base, parent),
             schema_id: Some(base.current_schema_id),
             extra: Default::default(),
-        };
-        Ok(Produced { snapshot, garbage })
+        })
     }
 
     /// Step 1: the manifest of the added files, written at the first attempt.
@@ -187,6 +229,7 @@ impl<'a> Producer<'a> {
         sequence_number: i64,
         removed: &mut Removed,
     ) -> Result<Option<ManifestFile>> {
+        let manifest = self.counted(manifest)?;
         if self.change.removed.is_empty() || manifest.content == ManifestContent::Deletes {
             return Ok(Some(manifest));
         }
@@ -216,7 +259,16 @@ impl<'a> Producer<'a> {
         Ok(Some(self.write_manifest(base, spec, sequence_number, &left)?))
     }
 
-    /// Every file to remove must have been live exactly once.
+    /// The manifest with every count known. Version 1 left them open, and a list of version 2 may not.
+    fn counted(&self, mut manifest: ManifestFile) -> Result<ManifestFile> {
+        if manifest.counts.known().is_none() {
+            let entries = load::entries(self.warehouse.store.as_ref(), &manifest)?;
+            manifest.counts = Counts::of(&entries);
+        }
+        Ok(manifest)
+    }
+
+    /// Every file to remove must have been live.
     fn check_removed(&self, parent: Option<&Snapshot>, removed: &Removed) -> Result<()> {
         let entries = removed.values().flatten();
         let found: BTreeSet<_> = entries.map(|entry| &entry.data_file.file_path).collect();
@@ -253,7 +305,7 @@ impl<'a> Producer<'a> {
 
     /// Writes a metadata file under a new name. The store has it safe on disk when this returns.
     fn put(
-        &self,
+        &mut self,
         base: &TableMetadata,
         name: &str,
         encode: impl FnOnce([u8; 16]) -> Result<Vec<u8>>,
@@ -261,6 +313,7 @@ impl<'a> Producer<'a> {
         let path = base.location.join(name)?;
         let bytes = encode(self.warehouse.stamp.uuid().into_bytes())?;
         let length = store::put_new(self.warehouse.store.as_ref(), path.normal(), &bytes)?;
+        self.written.push(path.clone());
         Ok((path, i64::try_from(length).unwrap_or(i64::MAX)))
     }
 }
@@ -273,8 +326,9 @@ fn summarise(
     base: &TableMetadata,
     parent: Option<&Snapshot>,
 ) -> Summary {
-    let rows = |files: &[&DataFile]| files.iter().map(|file| file.record_count).sum::<i64>();
-    let bytes = |files: &[&DataFile]| files.iter().map(|file| file.file_size_in_bytes).sum::<i64>();
+    let sum = |counts: &mut dyn Iterator<Item = i64>| counts.fold(0, i64::saturating_add);
+    let rows = |files: &[&DataFile]| sum(&mut files.iter().map(|file| file.record_count));
+    let bytes = |files: &[&DataFile]| sum(&mut files.iter().map(|file| file.file_size_in_bytes));
     let added: &Vec<_> = &change.added.iter().collect();
     let removed: &Vec<_> = &removed.values().flatten().map(|entry| &entry.data_file).collect();
     let (more, less) = (added.len() as i64, removed.len() as i64);

@@ -180,7 +180,7 @@ impl Drawer<'_> {
         if self.style.times {
             line.push_str(&format!("   {}", time(snapshot.timestamp_ms)));
         }
-        let manifests = load::manifests(self.store, snapshot)?;
+        let manifests = load::manifests_as_listed(self.store, snapshot)?;
         let mut list = Node::new(format!(
             "{}{}",
             if self.style.names {

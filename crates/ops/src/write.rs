@@ -15,6 +15,7 @@ use arrow_array::{Array, Float32Array, Float64Array, RecordBatch};
 use catalog::Warehouse;
 use meta::data_file::DataFile;
 use meta::metadata::TableMetadata;
+use meta::partition::Tuple;
 use meta::schema::Schema;
 use meta::{Location, location};
 use parquet::arrow::ArrowWriter;
@@ -132,6 +133,8 @@ struct Output {
     writer: ArrowWriter<Sink>,
     rows: i64,
     nans: BTreeMap<i32, i64>,
+    /// A null for each field of the spec: all of them are void.
+    partition: Tuple,
 }
 
 impl Output {
@@ -145,7 +148,8 @@ impl Output {
         let (arrow, properties) = (arrow_schema(&schema.fields)?, properties(table)?);
         let writer = ArrowWriter::try_new(Sink(Some(file)), arrow, Some(properties))
             .map_err(|e| failed(&file_path, e))?;
-        Ok(Output { file_path, writer, rows: 0, nans: BTreeMap::new() })
+        let partition = vec![None; table.default_spec()?.fields.len()];
+        Ok(Output { file_path, writer, rows: 0, nans: BTreeMap::new(), partition })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -175,6 +179,7 @@ impl Output {
         let size = file.finish()?;
         let size = i64::try_from(size).unwrap_or(i64::MAX);
         let mut data_file = DataFile::new(self.file_path, self.rows, size);
+        data_file.partition = self.partition;
         bounds::measure(&mut data_file, &groups, schema, self.nans);
         Ok(data_file)
     }

@@ -6,14 +6,15 @@ use kiosko::{Error, Result, rows};
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
 
-/// Prints a line. A reader who closed the pipe has seen enough: that ends the process quietly.
+/// Prints a line. A reader who closed the pipe has seen enough, and what is printed after that is lost;
+/// the work goes on to its end.
 pub fn line(text: impl std::fmt::Display) -> Result<()> {
     text_of(&format!("{text}\n"))
 }
 
 fn text_of(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|e| Error::Refused(format!("printing: {e}"))),
     }
 }

@@ -72,18 +72,21 @@ pub fn metadata(table: &Path, version: usize) -> Json {
     serde_json::from_slice(&std::fs::read(only).unwrap()).unwrap()
 }
 
-/// The live data files of one snapshot, read without [`ops`].
-pub fn live(snapshot: &Json) -> BTreeSet<PathBuf> {
-    let mut live = BTreeSet::new();
+/// The live entries of one snapshot, read without [`ops`].
+pub fn entries(snapshot: &Json) -> Vec<meta::manifest::ManifestEntry> {
+    let mut live = Vec::new();
     for manifest in manifests(snapshot) {
         let bytes = std::fs::read(manifest.manifest_path.normal()).unwrap();
-        for entry in meta::manifest::decode(&manifest, &bytes).unwrap() {
-            if entry.is_live() {
-                live.insert(PathBuf::from(entry.data_file.file_path.normal()));
-            }
-        }
+        let entries = meta::manifest::decode(&manifest, &bytes).unwrap();
+        live.extend(entries.into_iter().filter(|entry| entry.is_live()));
     }
     live
+}
+
+/// The live data files of one snapshot.
+pub fn live(snapshot: &Json) -> BTreeSet<PathBuf> {
+    let paths = entries(snapshot).into_iter().map(|entry| entry.data_file.file_path);
+    paths.map(|path| PathBuf::from(path.normal())).collect()
 }
 
 fn manifests(snapshot: &Json) -> Vec<meta::manifest_list::ManifestFile> {
