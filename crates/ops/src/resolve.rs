@@ -122,3 +122,38 @@ impl Resolution {
             .map_err(|e| Error::parquet(path.as_str(), e))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrow::arrow_schema;
+    use arrow_array::cast::AsArray;
+    use meta::types::Primitive;
+
+    /// A file of a Hive table does not hold the column that it is partitioned by.
+    #[test]
+    fn a_column_that_the_file_lacks_is_its_partition_value() {
+        let fields = [
+            Field::required(1, "store_id", Primitive::String),
+            Field::optional(2, "price", Primitive::parse("decimal(9, 2)").unwrap()),
+            Field::optional(3, "note", Primitive::String),
+        ];
+        let schema = arrow_schema(&fields).unwrap();
+        let path = Location::parse("/f").unwrap();
+        let constants =
+            Constants::from([(1, Value::String("S01".into())), (2, Value::Decimal(-5, 2))]);
+        let columns = Columns { fields: &fields, schema: &schema, constants };
+        let resolution = Resolution::new(&path, &ArrowSchema::empty(), columns).unwrap();
+        let none = batch_of(&ArrowSchema::empty().into(), Vec::new(), 2).unwrap();
+        let rows = resolution.apply(&path, &none).unwrap();
+        assert_eq!(
+            rows.column(0).as_string::<i32>().iter().flatten().collect::<Vec<_>>(),
+            ["S01"; 2]
+        );
+        let text = arrow_cast::display::array_value_to_string(rows.column(1), 1).unwrap();
+        assert_eq!((text.as_str(), rows.column(2).null_count()), ("-0.05", 2));
+
+        let columns = Columns { fields: &fields, schema: &schema, constants: Constants::new() };
+        assert!(Resolution::new(&path, &ArrowSchema::empty(), columns).is_err(), "it is required");
+    }
+}
