@@ -1,6 +1,8 @@
 //! What must never be deleted, and what must never be read short. Each test is a way in which a reviewer
 //! destroyed a table, or got fewer rows, before it was closed.
 
+#![expect(clippy::unwrap_used, reason = "a scene that cannot be set should stop the test")]
+
 use kiosko_tests::rows::{batch, model};
 use kiosko_tests::{Kind, World};
 use meta::manifest_list;
